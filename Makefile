@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# refinspect: one non-recursive Makefile.  `make help` lists the targets.
+#
+# Variables of use on the command line:
+#   BUILD=DIR          where everything that is built goes (default build)
+#   SANITIZE=LIST      e.g. address,undefined; use another BUILD with it
+#   WERROR=1           warnings are errors (CI)
+#   V=1                show the commands
+#   PREFIX, DESTDIR    where `make install` puts things (default /usr/local)
+
+BUILD ?= build
+PREFIX ?= /usr/local
+DESTDIR ?=
+SANITIZE ?=
+WERROR ?=
+V ?=
+
+VERSION := 0.1.0
+
+CFLAGS ?= -O2 -g
+WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes
+ri_cflags := -std=gnu11 -D_GNU_SOURCE -pthread -Iinspector -Iinclude $(WARNINGS) \
+	$(if $(WERROR),-Werror) \
+	$(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
+ri_ldflags := -pthread $(if $(SANITIZE),-fsanitize=$(SANITIZE))
+# libbfd is linked statically: the shared one's name carries a version.
+ri_libs := -ldw -lelf -lyaml -ljansson -lsmartcols -lreadline \
+	-l:libbfd.a -l:libsframe.a -l:libiberty.a -lz -lzstd -ldl -lm
+
+quiet = $(if $(V),,@printf '  %-7s %s\n' '$(1)' '$(2)';)
+
+floors := base target debug heap profile census check report cli
+lib_sources := $(filter-out inspector/cli/main.c,$(foreach f,$(floors),$(sort $(wildcard inspector/$(f)/*.c))))
+lib_objects := $(lib_sources:%.c=$(BUILD)/%.o) $(BUILD)/inspector/profiles.o
+profiles := $(sort $(wildcard inspector/profiles/*.yaml))
+unit_sources := $(sort $(wildcard tests/unit/*_test.c))
+unit_programs := $(unit_sources:%.c=$(BUILD)/%)
+tool_sources := $(sort $(wildcard tests/tools/*.c))
+tool_programs := $(tool_sources:%.c=$(BUILD)/%)
+
+.DEFAULT_GOAL := all
+.PHONY: all
+all: $(BUILD)/refinspect ## build the tool
+
+# Rebuild when the flags change.
+flags_text := $(CC) $(CFLAGS) $(ri_cflags) $(CPPFLAGS) $(LDFLAGS) $(VERSION)
+$(BUILD)/flags: force
+	@mkdir -p $(@D)
+	@printf '%s\n' '$(flags_text)' | cmp -s - $@ || printf '%s\n' '$(flags_text)' >$@
+
+.PHONY: force
+force:
+
+$(BUILD)/%.o: %.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call quiet,CC,$<)$(CC) $(ri_cflags) -DRI_VERSION='"$(VERSION)"' $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+$(BUILD)/inspector/profiles.c: tests/embed-profiles.sh $(profiles)
+	@mkdir -p $(@D)
+	$(call quiet,GEN,$@)sh tests/embed-profiles.sh $(profiles) >$@.tmp && mv $@.tmp $@
+
+$(BUILD)/inspector/profiles.o: $(BUILD)/inspector/profiles.c $(BUILD)/flags
+	$(call quiet,CC,$<)$(CC) $(ri_cflags) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
+
+$(BUILD)/librefinspect.a: $(lib_objects)
+	$(call quiet,AR,$@)rm -f $@ && $(AR) rcs $@ $^
+
+$(BUILD)/refinspect: $(BUILD)/inspector/cli/main.o $(BUILD)/librefinspect.a
+	$(call quiet,LD,$@)$(CC) $(CFLAGS) $(ri_ldflags) $(LDFLAGS) -o $@ $^ $(ri_libs)
+
+$(unit_programs): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/librefinspect.a
+	$(call quiet,LD,$@)$(CC) $(CFLAGS) $(ri_ldflags) $(LDFLAGS) -o $@ $^ -lcmocka $(ri_libs)
+
+$(tool_programs): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/librefinspect.a
+	$(call quiet,LD,$@)$(CC) $(CFLAGS) $(ri_ldflags) $(LDFLAGS) -o $@ $^ $(ri_libs)
+
+.PHONY: unit
+unit: $(unit_programs) ## build and run the unit tests
+	@set -e; for t in $(unit_programs); do echo "  TEST    $$t"; ./$$t; done
+
+.PHONY: clean
+clean: ## remove what was built
+	rm -rf $(BUILD)
+
+.PHONY: help
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort | expand -t 14
+
+-include $(shell [ -d $(BUILD) ] && find $(BUILD) -name '*.d')

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Allocation that cannot fail: see memory.h. */
+#include "base/memory.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define STATUS_UNUSABLE 2
+
+static _Noreturn void die_of_memory(size_t size_bytes)
+{
+	dprintf(STDERR_FILENO, "refinspect: out of memory (%zu bytes were asked for)\n",
+		size_bytes);
+	_exit(STATUS_UNUSABLE);
+}
+
+void *ri_malloc(size_t size_bytes)
+{
+	void *p = malloc(size_bytes ? size_bytes : 1);
+
+	if (!p)
+		die_of_memory(size_bytes);
+	return p;
+}
+
+void *ri_calloc(size_t count, size_t size_bytes)
+{
+	void *p = calloc(count ? count : 1, size_bytes ? size_bytes : 1);
+
+	if (!p)
+		die_of_memory(count * size_bytes);
+	return p;
+}
+
+void *ri_realloc(void *p, size_t count, size_t size_bytes)
+{
+	size_t total;
+
+	if (__builtin_mul_overflow(count, size_bytes, &total))
+		die_of_memory(SIZE_MAX);
+	p = realloc(p, total ? total : 1);
+	if (!p)
+		die_of_memory(total);
+	return p;
+}
+
+char *ri_strdup(const char *string)
+{
+	return ri_strndup(string, strlen(string));
+}
+
+char *ri_strndup(const char *string, size_t length)
+{
+	size_t n = strnlen(string, length);
+	char *copy = ri_malloc(n + 1);
+
+	memcpy(copy, string, n);
+	copy[n] = '\0';
+	return copy;
+}
+
+char *ri_format(const char *format, ...)
+{
+	va_list args;
+	char *string;
+
+	va_start(args, format);
+	string = ri_vformat(format, args);
+	va_end(args);
+	return string;
+}
+
+char *ri_vformat(const char *format, va_list args)
+{
+	char *string;
+
+	if (vasprintf(&string, format, args) < 0)
+		die_of_memory(strlen(format));
+	return string;
+}
+
+void *ri_grow(void *p, size_t *capacity, size_t needed, size_t size_bytes)
+{
+	size_t wanted = *capacity ? *capacity : 8;
+
+	if (needed <= *capacity)
+		return p;
+	while (wanted < needed)
+		wanted = wanted > SIZE_MAX / 2 ? needed : wanted * 2;
+	p = ri_realloc(p, wanted, size_bytes);
+	*capacity = wanted;
+	return p;
+}
+
+void ri_zero(void *p, size_t size_bytes)
+{
+	memset(p, 0, size_bytes);
+}
+
+void ri_free_and_null(void **p)
+{
+	free(*p);
+	*p = NULL;
+}
+
+void *ri_table_create(size_t size_bytes)
+{
+	void *p = mmap(NULL, size_bytes ? size_bytes : 1, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (p == MAP_FAILED)
+		die_of_memory(size_bytes);
+	(void)madvise(p, size_bytes, MADV_HUGEPAGE);
+	return p;
+}
+
+void ri_table_destroy(void *p, size_t size_bytes)
+{
+	if (p)
+		munmap(p, size_bytes ? size_bytes : 1);
+}

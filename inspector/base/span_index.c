@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Bitmap-and-rank index over sorted span starts: see span_index.h.
+ *
+ * The starts are cut into clusters wherever a span begins further than
+ * CLUSTER_GAP behind the one before it; a cluster's bitmap covers its spans
+ * from the first start to the last end.  A record holds the bits of 64 granules
+ * and how many bits the cluster has before them, so that a question reads one
+ * record (16 bytes) after a binary search over the clusters, of which a process
+ * has a few dozen.
+ *
+ * Spans that start in the same granule share its bit.  Only where that happens
+ * does the index keep a table from bit number to span.
+ */
+#include "base/span_index.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "base/memory.h"
+
+#define GRANULE_SHIFT 3
+#define GRANULES_PER_RECORD 64
+#define CLUSTER_GAP (1u << 20)
+
+struct record {
+	uint64_t bits;
+	uint64_t rank; /* bits set in the index before this record */
+};
+
+struct cluster {
+	uint64_t start, end;   /* [start, end) in the target, start on a record boundary */
+	uint64_t first_record; /* into records[] */
+};
+
+struct ri_span_index {
+	struct cluster *clusters; /* ascending */
+	size_t cluster_count, cluster_capacity;
+	struct record *records;
+	size_t records_bytes;
+	uint32_t *last_span; /* by bit number; null: bit number and span index are the same */
+};
+
+#define RECORD_BYTES ((uint64_t)GRANULES_PER_RECORD << GRANULE_SHIFT)
+
+struct spans {
+	size_t count;
+	uint64_t (*start_of)(const void *data, size_t i);
+	uint64_t (*end_of)(const void *data, size_t i);
+	const void *data;
+};
+
+/* Cuts the spans into clusters; returns how many records they need. */
+static uint64_t cut_into_clusters(struct ri_span_index *index, const struct spans *spans)
+{
+	uint64_t record_count = 0;
+	struct cluster *cluster = NULL;
+
+	for (size_t i = 0; i < spans->count; i++) {
+		uint64_t start = spans->start_of(spans->data, i);
+		uint64_t end = spans->end_of(spans->data, i);
+
+		if (!cluster || (start > cluster->end && start - cluster->end > CLUSTER_GAP)) {
+			if (cluster)
+				record_count += (cluster->end - cluster->start) / RECORD_BYTES + 1;
+			index->clusters = ri_grow(index->clusters, &index->cluster_capacity,
+						  index->cluster_count + 1, sizeof(*cluster));
+			cluster = &index->clusters[index->cluster_count++];
+			cluster->start = start & ~(RECORD_BYTES - 1);
+			cluster->end = start + 1;
+			cluster->first_record = record_count;
+		}
+		if (start >= cluster->end)
+			cluster->end = start + 1;
+		if (end > cluster->end)
+			cluster->end = end;
+	}
+	if (cluster)
+		record_count += (cluster->end - cluster->start) / RECORD_BYTES + 1;
+	return record_count;
+}
+
+/* Sets the bits; returns how many spans found their granule's bit already set. */
+static size_t set_bits(struct ri_span_index *index, const struct spans *spans)
+{
+	const struct cluster *cluster = index->clusters;
+	size_t shared = 0;
+
+	for (size_t i = 0; i < spans->count; i++) {
+		uint64_t start = spans->start_of(spans->data, i);
+		uint64_t granule, bit;
+		struct record *record;
+
+		while (start >= cluster->end)
+			cluster++;
+		granule = (start - cluster->start) >> GRANULE_SHIFT;
+		record = &index->records[cluster->first_record + granule / GRANULES_PER_RECORD];
+		bit = 1ull << granule % GRANULES_PER_RECORD;
+		shared += (record->bits & bit) != 0;
+		record->bits |= bit;
+	}
+	return shared;
+}
+
+static void fill_ranks(struct ri_span_index *index, uint64_t record_count)
+{
+	uint64_t rank = 0;
+
+	for (uint64_t i = 0; i < record_count; i++) {
+		index->records[i].rank = rank;
+		rank += (uint64_t)__builtin_popcountll(index->records[i].bits);
+	}
+}
+
+static void fill_last_spans(struct ri_span_index *index, const struct spans *spans)
+{
+	uint64_t bit_number = UINT64_MAX, granule = UINT64_MAX;
+
+	index->last_span = ri_calloc(spans->count, sizeof(*index->last_span));
+	for (size_t i = 0; i < spans->count; i++) {
+		uint64_t g = spans->start_of(spans->data, i) >> GRANULE_SHIFT;
+
+		if (g != granule)
+			bit_number++;
+		granule = g;
+		index->last_span[bit_number] = (uint32_t)i;
+	}
+}
+
+struct ri_span_index *ri_span_index_create(size_t count,
+					   uint64_t (*start_of)(const void *data, size_t i),
+					   uint64_t (*end_of)(const void *data, size_t i),
+					   const void *data)
+{
+	struct ri_span_index *index = ri_calloc(1, sizeof(*index));
+	const struct spans spans = { count, start_of, end_of, data };
+	uint64_t record_count = cut_into_clusters(index, &spans);
+
+	index->records_bytes = (record_count + 1) * sizeof(*index->records);
+	index->records = ri_table_create(index->records_bytes);
+	if (set_bits(index, &spans))
+		fill_last_spans(index, &spans);
+	fill_ranks(index, record_count);
+	return index;
+}
+
+void ri_span_index_destroy(struct ri_span_index *index)
+{
+	if (!index)
+		return;
+	ri_table_destroy(index->records, index->records_bytes);
+	free(index->last_span);
+	free(index->clusters);
+	free(index);
+}
+
+void ri_span_index_bounds(const struct ri_span_index *index, uint64_t *ret_low, uint64_t *ret_high)
+{
+	*ret_low = index->cluster_count ? index->clusters[0].start : 0;
+	*ret_high = index->cluster_count ? index->clusters[index->cluster_count - 1].end : 0;
+}
+
+/* The cluster that covers `addr`, or null. */
+static const struct cluster *find_cluster(const struct ri_span_index *index, uint64_t addr)
+{
+	size_t low = 0, count = index->cluster_count;
+
+	while (count > 1) {
+		size_t half = count / 2;
+
+		if (index->clusters[low + half].start <= addr)
+			low += half;
+		count -= half;
+	}
+	if (!count || addr < index->clusters[low].start || addr >= index->clusters[low].end)
+		return NULL;
+	return &index->clusters[low];
+}
+
+uint32_t ri_span_index_find(const struct ri_span_index *index, uint64_t addr)
+{
+	const struct cluster *cluster = find_cluster(index, addr);
+	const struct record *record;
+	uint64_t granule, mask, bit_number, first_rank;
+
+	if (!cluster)
+		return RI_SPAN_NONE;
+	granule = (addr - cluster->start) >> GRANULE_SHIFT;
+	record = &index->records[cluster->first_record + granule / GRANULES_PER_RECORD];
+	mask = ~0ull >> (GRANULES_PER_RECORD - 1 - granule % GRANULES_PER_RECORD);
+	bit_number = record->rank + (uint64_t)__builtin_popcountll(record->bits & mask);
+	first_rank = index->records[cluster->first_record].rank;
+	if (bit_number == first_rank)
+		return RI_SPAN_NONE;
+	return index->last_span ? index->last_span[bit_number - 1] : (uint32_t)(bit_number - 1);
+}
+
+void ri_span_index_prefetch(const struct ri_span_index *index, uint64_t addr)
+{
+	const struct cluster *cluster = find_cluster(index, addr);
+
+	if (cluster)
+		__builtin_prefetch(&index->records[cluster->first_record +
+						   (addr - cluster->start) / RECORD_BYTES]);
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The census: one sequential sweep over all readable memory and registers;
+ * every aligned word that hits an object or a used block becomes an edge, with
+ * its source located and its holder class known.
+ *
+ * Nodes are numbered: objects [0, object_count), heap blocks
+ * [object_count, object_count + block_count), regions after those.  A block
+ * that holds objects is the source of its words outside them alone.
+ */
+#ifndef RI_CENSUS_HOLDERS_H
+#define RI_CENSUS_HOLDERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/gaps.h"
+#include "census/population.h"
+#include "census/shapes.h"
+
+enum ri_region_kind {
+	RI_REGION_MODULE,        /* data of a module */
+	RI_REGION_STACK,         /* of a live thread, from SP - 128 */
+	RI_REGION_REGISTERS,     /* of a thread: word i is register i */
+	RI_REGION_ENDED_STACK,   /* of no live thread: holds nothing */
+	RI_REGION_TLS,
+	RI_REGION_MAPPING,       /* any other readable mapping outside heaps */
+};
+
+/* A source of words outside objects and blocks; every one is a root. */
+struct ri_region {
+	enum ri_region_kind kind;
+	uint64_t start, end;     /* [start, end) that was searched; registers: 0, 8 * count */
+	uint32_t thread;         /* index into target->threads[], or RI_NONE */
+	uint32_t module;         /* index of the module, or RI_NONE */
+	const char *name;        /* "stack of thread 123", "libfoo.so data"; owned by holders */
+};
+
+enum { /* ri_edge.flags */
+	RI_EDGE_POSSIBLE = 1,    /* ownership unknown */
+	RI_EDGE_INTERIOR = 2,    /* points inside, not at the start or header */
+	RI_EDGE_TAGGED = 4,      /* low bits were set */
+	RI_EDGE_LINK = 8,        /* link word: reachability of the image, never a holder */
+	RI_EDGE_MEMBERSHIP = 16, /* from a group's head to a member: one per membership */
+	RI_EDGE_BORROWS = 32,    /* known to own nothing */
+	RI_EDGE_EMBEDS = 64,     /* an object and one embedded in it */
+};
+
+struct ri_edge {
+	uint32_t target;         /* node: object or block */
+	uint32_t class_index;    /* into shapes->classes */
+	uint32_t word;           /* (word address - source start) / 8; RI_NONE: not a word */
+	uint32_t flags;          /* RI_EDGE_* */
+};
+
+struct ri_holders {
+	uint32_t node_count, object_count, block_count, region_count;
+	struct ri_region *regions;
+	/* by source: edges[first[n] .. first[n + 1]) */
+	struct ri_edge *edges;
+	uint64_t *first;
+	uint64_t edge_count;
+	/* by target, objects alone: edge indices in_edges[in_first[o] .. in_first[o + 1]) */
+	uint64_t *in_first;
+	uint64_t *in_edges;
+	/* per object, for its primary count */
+	uint32_t *certain, *possible;
+	/* coverage */
+	uint64_t bytes_searched, words_hit;
+	uint64_t bytes_skipped_free;
+	uint64_t bytes_missing, bytes_untouched;
+};
+
+struct ri_holders *ri_holders_create(const struct ri_target *target,
+				     const struct ri_modules *modules, struct ri_types *types,
+				     const struct ri_heap *heap,
+				     const struct ri_population *population,
+				     struct ri_shapes *shapes, unsigned thread_count,
+				     struct ri_gaps *gaps);
+void ri_holders_destroy(struct ri_holders *holders);
+
+/* The node that is the source of edge `edge` (binary search). */
+uint32_t ri_holders_source(const struct ri_holders *holders, uint64_t edge);
+
+/* The address of the edge's word, 0 for a register or a membership. */
+uint64_t ri_holders_word_addr(const struct ri_holders *holders,
+			      const struct ri_population *population,
+			      const struct ri_heap *heap, uint64_t edge);
+
+/*
+ * The bound: how many words, at every byte offset in all readable memory (free
+ * blocks and dead stack included) and in registers, point anywhere into
+ * [start, end); the words of that range itself are left out, the link words in
+ * `memberships` groups count as one each.  For suspects only: one pass over
+ * memory for all of them.
+ */
+struct ri_bound_query {
+	uint64_t start, end;
+	uint64_t words;          /* the answer */
+};
+void ri_holders_bound(const struct ri_target *target, struct ri_bound_query *queries,
+		      size_t query_count);
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * One analysis: every stage's value for one target, from image to findings.
+ * Stages run in order, once; none changes an earlier one's value.
+ */
+#ifndef RI_CHECK_ANALYSIS_H
+#define RI_CHECK_ANALYSIS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/gaps.h"
+#include "census/graph.h"
+#include "census/holders.h"
+#include "census/population.h"
+#include "census/shapes.h"
+#include "check/finding.h"
+#include "debug/modules.h"
+#include "debug/types.h"
+#include "heap/heap.h"
+#include "profile/layout.h"
+#include "profile/profile.h"
+#include "target/target.h"
+
+struct ri_analysis_options {
+	const char *core_path;   /* or null: `pid` */
+	pid_t pid;
+	struct ri_target_live_options live;
+	struct ri_modules_options modules;
+	const char *const *profile_paths; /* null-terminated, or null */
+	bool no_builtin_profiles;
+	unsigned thread_count;   /* 0: as many as there are processors, at most 8 */
+	bool is_strict;          /* presumed-untouched memory counts as missing */
+};
+
+struct ri_stage_time {
+	const char *name;        /* "target", "modules", "types", "layout", "heap", ... */
+	double seconds;
+};
+
+#define RI_STAGE_MAX 16
+
+struct ri_analysis {
+	struct ri_gaps gaps;
+	struct ri_target *target;
+	struct ri_modules *modules;
+	struct ri_types *types;
+	struct ri_profile **profiles;
+	bool *profile_is_user;
+	size_t profile_count;
+	struct ri_layout *layout;
+	struct ri_heap *heap;
+	struct ri_shapes *shapes;
+	struct ri_population *population;
+	struct ri_holders *holders;
+	struct ri_graph *graph;
+	struct ri_findings *findings;
+	struct ri_stage_time stages[RI_STAGE_MAX];
+	size_t stage_count;
+	bool is_strict;
+};
+
+/* Opens the target and runs every stage.  Errors: the target or a profile is
+ * unusable. */
+struct ri_error *ri_analysis_create(const struct ri_analysis_options *options,
+				    struct ri_analysis **ret);
+void ri_analysis_destroy(struct ri_analysis *analysis);
+
+enum ri_verdict {
+	RI_VERDICT_CLEAN = 0,
+	RI_VERDICT_FINDINGS = 1,
+	RI_VERDICT_UNCHECKED = 3, /* nothing found, but something could not be checked */
+};
+
+/* What the analysis as a whole says; the values are the exit statuses. */
+enum ri_verdict ri_analysis_verdict(const struct ri_analysis *analysis);
+
+#endif

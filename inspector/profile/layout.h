@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The layout: profiles bound to one target's types.  Sizes and offsets instead
+ * of names; what the later stages read.  Nothing in it refers to the profiles'
+ * own memory except the interned strings, which the layout keeps alive.
+ */
+#ifndef RI_PROFILE_LAYOUT_H
+#define RI_PROFILE_LAYOUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/gaps.h"
+#include "base/memory.h"
+#include "debug/types.h"
+#include "profile/profile.h"
+#include "target/target.h"
+
+/* An integer in the target, relative to some start (header, struct, group). */
+struct ri_field {
+	bool is_present;
+	int64_t offset_bytes;
+	uint8_t size_bytes;      /* 1, 2, 4 or 8: of the storage to read */
+	uint8_t bit_shift;       /* within that storage */
+	uint8_t bit_size;        /* 0: all of it */
+	bool is_signed;
+};
+
+/* Reads `field` relative to `base`; sign- or zero-extended.  False if not mapped. */
+bool ri_field_read(const struct ri_image *image, uint64_t base, const struct ri_field *field,
+		   int64_t *ret);
+
+struct ri_condition {
+	bool is_present;
+	struct ri_field field;
+	uint64_t mask;
+	bool has_equals;
+	uint64_t equals;
+	bool is_negated;
+};
+
+/* Whether `condition` holds at `base`; false too when absent or not mapped. */
+bool ri_condition_holds(const struct ri_image *image, uint64_t base,
+			const struct ri_condition *condition);
+
+enum ri_count_state {
+	RI_COUNT_LIVE,
+	RI_COUNT_DEAD,           /* one of the dead values */
+	RI_COUNT_SATURATED,
+	RI_COUNT_IMMORTAL,
+	RI_COUNT_IMPOSSIBLE,     /* none of the bands */
+	RI_COUNT_UNREADABLE,
+};
+
+struct ri_count_rule {
+	const char *name;
+	struct ri_field field;   /* relative to the header (or struct, where there is none) */
+	uint64_t mask;
+	unsigned shift;
+	bool is_negative;
+	int64_t bias;
+	struct ri_band live, saturated, immortal;
+	const int64_t *dead;
+	size_t dead_count;
+	struct ri_condition plus;
+	int64_t plus_value;
+	const char *const *holders; /* class patterns; null-terminated; null: default */
+};
+
+/* Decodes the count at `base`: *ret_count is after mask, shift, sign and bias,
+ * the conditional part taken off. */
+enum ri_count_state ri_count_read(const struct ri_image *image, uint64_t base,
+				  const struct ri_count_rule *rule, int64_t *ret_count);
+
+/* Classifies an already decoded value. */
+enum ri_count_state ri_count_classify(const struct ri_count_rule *rule, int64_t count);
+
+enum ri_magic_state { RI_MAGIC_NONE, RI_MAGIC_LIVE, RI_MAGIC_DEAD, RI_MAGIC_BAD };
+
+struct ri_magic_rule {
+	struct ri_field field;   /* relative to the header; at_end: to the object's end */
+	bool at_end;
+	const uint64_t *live, *dead;
+	size_t live_count, dead_count;
+};
+
+struct ri_descriptor_rule {
+	bool is_present;
+	struct ri_field field;   /* in the header */
+	/* in the descriptor; absent ones have is_present false */
+	struct ri_field magic, name, size, header_offset, release, fields;
+	const uint64_t *magic_live;
+	size_t magic_live_count;
+	const struct ri_type *type; /* DWARF struct of the descriptor, or null */
+	const char *vtable;      /* pattern of vtable symbols, or null */
+};
+
+/* One convention: everything relative to the header (or to the struct itself
+ * where the count is a direct member). */
+struct ri_convention {
+	const char *name;        /* "refobj", or the struct's name */
+	const struct ri_type *type; /* the header's struct, or null (fixed layout) */
+	uint64_t size_bytes;     /* of the header */
+	uint64_t alignment;
+	bool may_stand_in_front;
+	bool is_header;          /* embedded in other structs */
+	struct ri_count_rule *counts;
+	size_t count_count;
+	struct ri_magic_rule *magics;
+	size_t magic_count;
+	struct ri_descriptor_rule descriptor;
+	const uint64_t *poison;
+	size_t poison_count;
+	struct ri_condition not_leak, ignore;
+	struct ri_field lock_owner, name_field, index_field;
+	struct ri_mark mark;
+};
+
+/* A counted type.  P is the struct's (payload's) address, the one that handles
+ * point at; the header lies at P + header_offset.  The object's bytes are
+ * [P - front_bytes, P - front_bytes + extent_bytes). */
+struct ri_counted_type {
+	const char *name;        /* display name, unique */
+	const struct ri_type *type; /* DWARF struct at P, or null */
+	uint32_t convention;     /* index into conventions[] */
+	int64_t header_offset;   /* bytes; negative: header in front of the payload */
+	uint64_t size_bytes;     /* of the struct at P */
+	uint64_t front_bytes;    /* bytes of the object before P */
+	uint64_t extent_bytes;   /* front_bytes + what follows P */
+	uint64_t descriptor;     /* address of its descriptor; 0: none */
+	bool is_from_descriptor; /* added by the population, not by a profile or DWARF */
+	/* Offsets (from P) of members that own a reference, as the descriptor's field
+	 * table declares them; null: not declared. */
+	const struct ri_declared_owner *owners;
+	size_t owner_count;
+	bool has_owners;         /* a table (perhaps empty) was there */
+	/* control block apart from its payload */
+	struct ri_field payload;
+	bool payload_is_pointer;
+};
+
+struct ri_declared_owner {
+	int64_t offset_bytes;
+	const char *name;        /* or null */
+};
+
+struct ri_weight {
+	enum ri_weight_kind kind;
+	int64_t weight;
+	struct ri_condition owns_if;
+};
+
+/* How one kind of group is laid out. */
+struct ri_group_rule {
+	const char *name;        /* fixed, or null */
+	enum ri_link_kind kind, bucket;
+	const struct ri_type *head_type; /* struct around the head, or null */
+	const char *head_type_name;
+	uint64_t head_struct_bytes; /* size of that struct, 0: unknown */
+	int64_t head_offset;     /* of the head within it */
+	bool has_variable;
+	uint64_t variable_addr;  /* of the head struct (or head) in static memory */
+	const char *variable_name;
+	struct ri_field name_field, count, lock_owner, parent_group; /* relative to the head struct */
+	struct ri_magic_rule magic; /* relative to the head struct; field absent: none */
+	uint32_t element_convention; /* elements have this header; RI_LAYOUT_NONE: see element_type */
+	uint32_t element_type;   /* index into types[]; or RI_LAYOUT_NONE */
+	int64_t link_offset;     /* relative to the header (element_convention) or to P (element_type) */
+	uint64_t link_bytes;     /* size of the link member */
+	uint64_t head_bytes;     /* size of the head member */
+	int64_t next_offset, prev_offset, parent_offset, right_offset; /* in the link; -1: absent */
+	int64_t head_first_offset, head_last_offset; /* in the head; -1: absent */
+	struct ri_field back;    /* relative like the link */
+	bool back_to_head;
+	struct ri_condition rule; /* relative like the link */
+	struct ri_weight membership;
+	/* external nodes */
+	uint64_t node_bytes;     /* 0: intrusive */
+	int64_t payload_offset;
+	/* arrays */
+	struct ri_field length;
+	uint64_t tag_mask;
+	bool has_end_mark;
+	uint64_t end_mark;
+	struct ri_mark mark;
+};
+
+#define RI_LAYOUT_NONE UINT32_MAX
+
+struct ri_owner_rule {
+	const char *pattern;     /* shell wildcards over holder class names */
+	struct ri_weight weight;
+	struct ri_mark mark;
+};
+
+struct ri_encoding {
+	const char *pattern;
+	uint64_t mask, xor_value;
+	unsigned shift;
+	int64_t add;
+};
+
+/* A name of a profile that did not bind, for `profile` and diagnostics. */
+struct ri_unbound {
+	struct ri_mark mark;
+	const char *message;     /* "no struct 'connn'; did you mean 'conn'?" */
+};
+
+struct ri_layout {
+	RI_VEC(struct ri_convention) conventions;
+	RI_VEC(struct ri_counted_type) types;
+	RI_VEC(struct ri_group_rule) groups;
+	RI_VEC(struct ri_owner_rule) owners;
+	RI_VEC(struct ri_encoding) encodings;
+	RI_VEC(struct ri_unbound) unbound;
+	RI_VEC(const char *) in_force; /* names of the profiles that applied */
+	struct ri_strings *strings;
+};
+
+/*
+ * Binds `profiles` (`profile_count` of them) to the target's types.  A header
+ * convention makes every struct that embeds the header, at any depth, a
+ * counted type.  Names that do not bind go to `unbound`; for profiles that the
+ * user named (`is_user[i]`) they are gaps that matter too.  Never fails.
+ */
+struct ri_layout *ri_layout_create(const struct ri_profile *const *profiles, const bool *is_user,
+				   size_t profile_count, struct ri_types *types,
+				   const struct ri_modules *modules, struct ri_gaps *gaps);
+void ri_layout_destroy(struct ri_layout *layout);
+
+/* The weight that the owner rules give to a holder class: the last rule whose
+ * pattern matches decides; kind RI_WEIGHT_NONE where none does. */
+struct ri_weight ri_layout_weight(const struct ri_layout *layout, const char *class_name);
+
+#endif
