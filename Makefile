@@ -78,6 +78,10 @@ $(tool_programs): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/librefinspect.a
 unit: $(unit_programs) ## build and run the unit tests
 	@set -e; for t in $(unit_programs); do echo "  TEST    $$t"; ./$$t; done
 
+.PHONY: check-refobj
+check-refobj: ## refobj.h in strict C and in C++, with every compiler at hand
+	sh tests/refobj_languages.sh $(BUILD)
+
 .PHONY: clean
 clean: ## remove what was built
 	rm -rf $(BUILD)
