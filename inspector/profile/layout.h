@@ -26,6 +26,7 @@ struct ri_field {
 	uint8_t bit_shift;       /* within that storage */
 	uint8_t bit_size;        /* 0: all of it */
 	bool is_signed;
+	uint32_t text_bytes;     /* names alone: not 0: no pointer but that many characters, inline */
 };
 
 /* Reads `field` relative to `base`; sign- or zero-extended.  False if not mapped. */
@@ -70,7 +71,9 @@ struct ri_count_rule {
 };
 
 /* Decodes the count at `base`: *ret_count is after mask, shift, sign and bias,
- * the conditional part taken off. */
+ * the conditional part taken off.  The state is that of the value before the
+ * conditional part is taken off: a weak count of 1 that is all conditional is
+ * alive, and 0 is returned. */
 enum ri_count_state ri_count_read(const struct ri_image *image, uint64_t base,
 				  const struct ri_count_rule *rule, int64_t *ret_count);
 
@@ -106,6 +109,8 @@ struct ri_convention {
 	uint64_t alignment;
 	bool may_stand_in_front;
 	bool is_header;          /* embedded in other structs */
+	uint32_t base;           /* the header's convention that this one adds members of one struct
+				  * to (declared under `types` with `header`); else its own index */
 	struct ri_count_rule *counts;
 	size_t count_count;
 	struct ri_magic_rule *magics;
@@ -136,10 +141,16 @@ struct ri_counted_type {
 	const struct ri_declared_owner *owners;
 	size_t owner_count;
 	bool has_owners;         /* a table (perhaps empty) was there */
+	/* A struct that embeds two headers gives type "T", through the first one, and
+	 * "T.member": P is then the address of that member, the header inside it. */
+	uint32_t container;      /* index of T; RI_LAYOUT_NONE: this is no such type */
+	uint64_t container_offset; /* of the member in T */
 	/* control block apart from its payload */
-	struct ri_field payload;
+	struct ri_field payload; /* relative to the header */
 	bool payload_is_pointer;
 };
+
+#define RI_LAYOUT_NONE UINT32_MAX
 
 struct ri_declared_owner {
 	int64_t offset_bytes;
@@ -167,27 +178,35 @@ struct ri_group_rule {
 	struct ri_magic_rule magic; /* relative to the head struct; field absent: none */
 	uint32_t element_convention; /* elements have this header; RI_LAYOUT_NONE: see element_type */
 	uint32_t element_type;   /* index into types[]; or RI_LAYOUT_NONE */
-	int64_t link_offset;     /* relative to the header (element_convention) or to P (element_type) */
+	/* Where the next words point at: relative to the header (element_convention), to P
+	 * (element_type), or to the external node (node_bytes).  Usually the link member; where
+	 * link words point at the element itself (BSD, ISC lists, `struct conn *next`), the
+	 * element, and the offsets below are taken from there. */
+	int64_t link_offset;
 	uint64_t link_bytes;     /* size of the link member */
 	uint64_t head_bytes;     /* size of the head member */
-	int64_t next_offset, prev_offset, parent_offset, right_offset; /* in the link; -1: absent */
-	int64_t head_first_offset, head_last_offset; /* in the head; -1: absent */
+	/* The link words, relative to link_offset; -1: absent.  TREE: next is the left child.
+	 * HLIST, TAILQ: prev is the address of the word that points here. */
+	int64_t next_offset, prev_offset, parent_offset, right_offset;
+	int64_t head_first_offset, head_last_offset; /* in the head; -1: absent; HASH: in a bucket */
 	struct ri_field back;    /* relative like the link */
 	bool back_to_head;
 	struct ri_condition rule; /* relative like the link */
 	struct ri_weight membership;
 	/* external nodes */
 	uint64_t node_bytes;     /* 0: intrusive */
-	int64_t payload_offset;
-	/* arrays */
-	struct ri_field length;
+	int64_t payload_offset;  /* of the pointer to the element (its P), in the node */
+	/* ARRAY, HASH: slots (pointers to elements, or heads of kind `bucket`) */
+	bool head_is_pointer;    /* the head member points at the first slot; else it is that slot */
+	uint64_t slot_bytes;     /* distance of slots */
+	uint64_t fixed_length;   /* number of slots, from DWARF; 0: see `length` */
+	struct ri_field length;  /* relative to the head struct */
+	bool is_headless;        /* no head known: found through the members' back pointers */
 	uint64_t tag_mask;
 	bool has_end_mark;
 	uint64_t end_mark;
 	struct ri_mark mark;
 };
-
-#define RI_LAYOUT_NONE UINT32_MAX
 
 struct ri_owner_rule {
 	const char *pattern;     /* shell wildcards over holder class names */

@@ -43,7 +43,8 @@ struct ri_profile_field {
 	struct ri_name member;
 	bool has_offset;
 	int64_t offset_bytes;
-	unsigned size_bytes;     /* with has_offset */
+	unsigned size_bytes;     /* with has_offset: 1, 2, 4, 8; names also: other sizes are inline
+				  * characters.  0 for places that are not read as a whole */
 	struct ri_mark mark;
 };
 
@@ -74,7 +75,7 @@ struct ri_profile_count {
 	struct ri_band immortal; /* never checked against holders */
 	ri_i64_list dead;        /* values of a dead object; default 0 */
 	struct ri_profile_condition plus; /* where true, `plus_value` is a reference of its own */
-	int64_t plus_value;
+	int64_t plus_value;      /* default 1 */
 	ri_name_list holders;    /* class patterns that count here; empty: all (primary), none (others) */
 };
 
@@ -126,8 +127,14 @@ struct ri_profile_group {
 	ri_u64_list magic_live;
 	struct ri_name element;  /* element struct or header; null: any type with `link`'s header */
 	struct ri_profile_field link; /* link member in the element (or header) */
-	struct ri_name next, prev, parent; /* member names inside the link; defaults by kind */
-	struct ri_name node_type, payload; /* external nodes */
+	/* the link's words in it (tree: left, right, parent); absent: the kind's usual names */
+	struct ri_profile_field next, prev, left, right, parent;
+	struct ri_profile_field first, last; /* the head's words in it; absent as above */
+	uint64_t head_struct_bytes; /* fixed layout; 0: from DWARF */
+	struct ri_name node_type; /* external nodes: `link` lies in them, ... */
+	uint64_t node_bytes;     /* ... fixed layout; 0: from DWARF */
+	struct ri_profile_field payload; /* ... and this is the pointer to the element */
+	struct ri_profile_field length; /* ARRAY, HASH: number of slots, in the head's struct */
 	struct ri_profile_field back; /* element's pointer to its group */
 	enum { RI_BACK_TO_STRUCT, RI_BACK_TO_HEAD } back_target;
 	struct ri_profile_condition rule; /* membership rule on the element: true = must be in */
@@ -145,7 +152,8 @@ struct ri_profile_type {
 	bool is_header;
 	struct ri_name type;     /* struct name; null: fixed offsets only */
 	struct ri_name module;   /* glob on the module's base name; null: any */
-	struct ri_name header;   /* member path of the header (type with a header) */
+	struct ri_profile_field header; /* place of the header in it (type with a header) */
+	struct ri_name header_type; /* which header that is; null: the one of the member's type */
 	struct ri_name label;    /* display name; null: the struct's */
 	uint64_t size_bytes;     /* fixed layout; 0: from DWARF */
 	bool may_stand_in_front; /* header at a negative offset of the payload */
@@ -185,6 +193,7 @@ struct ri_profile {
 	RI_VEC(struct ri_profile_group) groups;
 	RI_VEC(struct ri_profile_owner) owners;
 	RI_VEC(struct ri_profile_encoding) encodings;
+	struct ri_mark ledger;   /* where the reserved key `ledger` stood; line 0: nowhere */
 	struct ri_strings *strings; /* owns every text */
 };
 
