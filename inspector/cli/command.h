@@ -11,15 +11,16 @@
 
 #include "base/error.h"
 #include "check/analysis.h"
+#include "cli/options.h"
 #include "report/report.h"
 
 struct ri_command_context {
 	const struct ri_analysis *analysis; /* null for commands that need no target */
 	FILE *out;
-	const char *format;      /* "text", "json" */
-	struct ri_report_options report;
-	/* addresses shown, for gdb's $ref1...: may be null */
-	struct ri_shown *shown;
+	const struct ri_options *options;   /* of the whole call */
+	/* of this command: the global ones, then its own */
+	struct ri_report_request request;
+	struct ri_report_options report;    /* made from `request` when the command runs */
 };
 
 struct ri_command {
@@ -28,18 +29,39 @@ struct ri_command {
 	const char *summary;     /* one line */
 	const char *help;        /* paragraphs, for `help NAME` and the manual */
 	bool needs_target;
-	/* argv[0] is the command's name; options are parsed by the command.  *ret_status is the
-	 * exit status (default 0).  RI_ERROR_USAGE prints the command's usage centrally. */
-	struct ri_error *(*run)(struct ri_command_context *context, int argc, char **argv,
+	unsigned min_words, max_words; /* words behind the name that are no options */
+	/* words[0 .. word_count) are the command's words.  *ret_status is the exit status
+	 * (default 0).  RI_ERROR_USAGE prints the command's usage centrally. */
+	struct ri_error *(*run)(struct ri_command_context *context, int word_count, char **words,
 				int *ret_status);
 };
 
 extern const struct ri_command *const ri_commands[]; /* null-terminated */
 const struct ri_command *ri_command_find(const char *name);
 
-/* Parses an address: 0x..., a decimal number, or a symbol or variable name.
- * RI_ERROR_USAGE with what was wrong. */
+/* Parses an address: 0x..., a decimal number, or the name of a variable or
+ * symbol.  RI_ERROR_USAGE with what was wrong. */
 struct ri_error *ri_command_parse_addr(const struct ri_analysis *analysis, const char *text,
 				       uint64_t *ret);
+
+/* A command line that was understood, ready to run. */
+struct ri_command_call {
+	const struct ri_command *command;
+	struct ri_report_request request;
+	int word_count;
+	char **words;            /* into the argv it was made from */
+};
+
+/*
+ * Looks up the command `argv[0]`, parses its options and counts its words;
+ * `argv` is reordered and must outlive the call.  Prints what is wrong, and the
+ * usage, to stderr and returns false; the exit status is then 2.
+ */
+bool ri_command_prepare(const struct ri_options *options, int argc, char **argv,
+			struct ri_command_call *ret);
+
+/* Runs it on `analysis` (null: none), errors to stderr; the exit status. */
+int ri_command_execute(const struct ri_options *options, const struct ri_analysis *analysis,
+		       const struct ri_command_call *call, FILE *out);
 
 #endif

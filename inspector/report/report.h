@@ -28,7 +28,9 @@ struct ri_writer {
 	/* The report of `check`. */
 	void (*write_check)(FILE *stream, const struct ri_analysis *analysis,
 			    const struct ri_report_options *options);
-	/* A listing of another command as records; see report/table.h. */
+	/* What the result rests on: the report of `coverage`. */
+	void (*write_coverage)(FILE *stream, const struct ri_analysis *analysis,
+			       const struct ri_report_options *options);
 };
 
 extern const struct ri_writer *const ri_writers[]; /* null-terminated */

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Places in words: see describe.h.  Reads every stage, judges nothing. */
+#include "census/describe.h"
+
+#include <stdlib.h>
+
+#include "base/memory.h"
+
+const char *ri_register_name(uint32_t index)
+{
+	static const char *const names[RI_REGISTER_COUNT] = {
+		"r15", "r14", "r13", "r12", "rbp", "rbx", "r11", "r10", "r9", "r8", "rax",
+		"rcx", "rdx", "rsi", "rdi", "orig_rax", "rip", "cs", "eflags", "rsp", "ss",
+		"fs_base", "gs_base", "ds", "es", "fs", "gs",
+	};
+
+	return index < RI_REGISTER_COUNT ? names[index] : "vector register";
+}
+
+static char *with_offset(const char *what, uint64_t addr, uint64_t offset)
+{
+	if (!offset)
+		return ri_format("%s %#llx", what, (unsigned long long)addr);
+	return ri_format("%s %#llx + %llu", what, (unsigned long long)addr,
+			 (unsigned long long)offset);
+}
+
+static char *describe_block(const struct ri_heap *heap, uint32_t block, uint64_t addr)
+{
+	static const char *const states[] = { "block", "free block", "unread heap range",
+					      "allocator record" };
+	const struct ri_block *b = &heap->blocks[block];
+	char *place = with_offset(states[b->state], b->addr, addr - b->addr);
+	char *whole = ri_format("%s (%llu bytes)", place, (unsigned long long)b->size_bytes);
+
+	free(place);
+	return whole;
+}
+
+/* A symbol, a module, a mapping, or just the address. */
+static char *describe_other(const struct ri_describer *describer, uint64_t addr)
+{
+	uint64_t offset;
+	const char *symbol =
+		ri_modules_find_symbol(describer->modules, addr, true, &offset, NULL);
+	const struct ri_mapping *mapping;
+	char *escaped, *text;
+
+	if (symbol) {
+		escaped = ri_string_escape(symbol);
+		text = offset ? ri_format("%s + %llu", escaped, (unsigned long long)offset)
+			      : ri_strdup(escaped);
+		free(escaped);
+		return text;
+	}
+	mapping = ri_target_find_mapping(describer->target, addr);
+	if (!mapping)
+		return ri_format("%#llx (not mapped)", (unsigned long long)addr);
+	escaped = ri_string_escape(mapping->path ? mapping->path : "anonymous memory");
+	text = ri_format("%#llx (%s)", (unsigned long long)addr, escaped);
+	free(escaped);
+	return text;
+}
+
+char *ri_describe_addr(const struct ri_describer *describer, uint64_t addr)
+{
+	const struct ri_population *population = describer->population;
+	uint32_t object = ri_population_find(population, addr), block;
+
+	if (object != RI_NONE) {
+		const struct ri_object *o = &population->objects[object];
+		const char *name = population->types[o->type].name;
+
+		if (addr >= o->addr)
+			return with_offset(name, o->addr, addr - o->addr);
+		return ri_format("%s %#llx - %llu", name, (unsigned long long)o->addr,
+				 (unsigned long long)(o->addr - addr));
+	}
+	block = ri_heap_find(describer->heap, addr);
+	if (block != RI_NONE)
+		return describe_block(describer->heap, block, addr);
+	return describe_other(describer, addr);
+}
+
+char *ri_describe_node(const struct ri_describer *describer, uint32_t node)
+{
+	const struct ri_holders *holders = describer->holders;
+
+	if (node < holders->object_count) {
+		const struct ri_object *object = &describer->population->objects[node];
+
+		return with_offset(describer->population->types[object->type].name, object->addr,
+				   0);
+	}
+	node -= holders->object_count;
+	if (node < holders->block_count)
+		return describe_block(describer->heap, node,
+				      describer->heap->blocks[node].addr);
+	return ri_string_escape(holders->regions[node - holders->block_count].name);
+}
+
+static bool is_region(const struct ri_holders *holders, uint32_t node)
+{
+	return node >= holders->object_count + holders->block_count;
+}
+
+char *ri_describe_edge(const struct ri_describer *describer, uint64_t edge)
+{
+	const struct ri_holders *holders = describer->holders;
+	const struct ri_edge *e = &holders->edges[edge];
+	const char *class_name = describer->shapes->classes.items[e->class_index].name;
+	uint32_t node = ri_holders_source(holders, edge);
+	uint64_t word = ri_holders_word_addr(holders, describer->population, describer->heap, edge);
+	char *source = ri_describe_node(describer, node), *text, *place;
+
+	if (e->flags & RI_EDGE_EMBEDS) {
+		text = ri_format("embedded together with %s", source);
+	} else if (e->flags & RI_EDGE_MEMBERSHIP) {
+		text = ri_format("member of %s", class_name);
+	} else if (is_region(holders, node) && !word) {
+		text = ri_format("register %s, %s", ri_register_name(e->word), source);
+	} else if (is_region(holders, node)) {
+		place = ri_describe_addr(describer, word);
+		text = ri_format("%s at %s, %s", class_name, place, source);
+		free(place);
+	} else {
+		text = ri_format("%s of %s", class_name, source);
+	}
+	free(source);
+	return text;
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* `types`: the counted types and how they are laid out.  `objects`: their
+ * instances, filtered. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/commands.h"
+
+#define CELL_BYTES 32
+
+/* Objects per type: all of them, and those whose count is alive. */
+struct type_tally {
+	uint64_t all, live;
+};
+
+static struct type_tally *tally_types(const struct ri_population *population)
+{
+	struct type_tally *tallies = ri_calloc(population->type_count, sizeof(*tallies));
+
+	for (size_t i = 0; i < population->object_count; i++) {
+		struct type_tally *tally = &tallies[population->objects[i].type];
+
+		tally->all++;
+		tally->live += !(population->objects[i].state & RI_OBJECT_DEAD_BITS);
+	}
+	return tallies;
+}
+
+static const char *type_source(const struct ri_counted_type *type)
+{
+	if (type->is_from_descriptor)
+		return type->type ? "descriptor, DWARF" : "descriptor";
+	return type->type ? "DWARF" : "fixed layout";
+}
+
+static void add_type_row(struct ri_listing *listing, const struct ri_analysis *analysis,
+			 const struct ri_counted_type *type, const struct type_tally *tally)
+{
+	const struct ri_convention *convention =
+		&analysis->layout->conventions.items[type->convention];
+	char objects[CELL_BYTES], live[CELL_BYTES], size[CELL_BYTES], header[CELL_BYTES],
+		count[CELL_BYTES];
+	const char *cells[] = { type->name, objects, live, size, header, count, convention->name,
+				type_source(type) };
+
+	snprintf(objects, sizeof(objects), "%" PRIu64, tally->all);
+	snprintf(live, sizeof(live), "%" PRIu64, tally->live);
+	snprintf(size, sizeof(size), "%" PRIu64, type->size_bytes);
+	snprintf(header, sizeof(header), "%" PRId64, type->header_offset);
+	snprintf(count, sizeof(count), "%" PRId64,
+		 type->header_offset + convention->counts[0].field.offset_bytes);
+	ri_listing_add(listing, cells);
+}
+
+static struct ri_error *run_types(struct ri_command_context *context, int word_count, char **words,
+				  int *ret_status)
+{
+	static const struct ri_column columns[] = {
+		{ "type", false },   { "objects", true }, { "live", true },
+		{ "size", true },    { "header", true },  { "count", true },
+		{ "convention", false }, { "known_by", false },
+	};
+	const struct ri_population *population = context->analysis->population;
+	const char *wanted = word_count ? words[0] : context->request.type;
+	struct type_tally *tallies;
+	struct ri_listing *listing;
+
+	(void)ret_status;
+	if (wanted && ri_command_find_type(context->analysis, wanted) == RI_NONE)
+		return ri_error_create(RI_ERROR_USAGE, "there is no counted type '%s'", wanted);
+	tallies = tally_types(population);
+	listing = ri_listing_create(context->out, context->request.format, "types", columns,
+				    sizeof(columns) / sizeof(columns[0]), &context->report);
+	for (size_t i = 0; i < population->type_count; i++)
+		if (!wanted || !strcmp(population->types[i].name, wanted))
+			add_type_row(listing, context->analysis, &population->types[i],
+				     &tallies[i]);
+	ri_listing_finish(listing);
+	free(tallies);
+	return NULL;
+}
+
+const struct ri_command ri_command_types = {
+	.name = "types",
+	.arguments = "[TYPE]",
+	.summary = "the counted types, their sizes and where their counts lie",
+	.help = "A row per counted type: how many objects there are and how many are alive, the "
+		"struct's size, the offsets of the header and of the count from the address that "
+		"handles point at (negative: in front of it), the convention, and whether the "
+		"type is known from debug information, from a descriptor in memory, or from a "
+		"fixed layout.",
+	.needs_target = true,
+	.max_words = 1,
+	.run = run_types,
+};
+
+char *ri_command_state_words(uint32_t state)
+{
+	static const struct {
+		uint32_t bit;
+		const char *word;
+	} words[] = {
+		{ RI_OBJECT_MAGIC_BAD, "bad magic" },     { RI_OBJECT_MAGIC_DEAD, "freed magic" },
+		{ RI_OBJECT_FREED, "free block" },        { RI_OBJECT_COUNT_DEAD, "dead" },
+		{ RI_OBJECT_COUNT_IMPOSSIBLE, "impossible count" },
+		{ RI_OBJECT_SATURATED, "saturated" },     { RI_OBJECT_IMMORTAL, "immortal" },
+		{ RI_OBJECT_SUSPECT, "suspect" },         { RI_OBJECT_NOT_LEAK, "not a leak" },
+		{ RI_OBJECT_IGNORE, "ignored" },          { RI_OBJECT_DESCRIPTOR_BAD, "bad type" },
+		{ RI_OBJECT_SHARED, "shared memory" },    { RI_OBJECT_STATIC, "static" },
+	};
+	char *text = ri_strdup(""), *longer;
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (!(state & words[i].bit))
+			continue;
+		longer = ri_format("%s%s%s", text, *text ? ", " : "", words[i].word);
+		free(text);
+		text = longer;
+	}
+	if (!(state & (RI_OBJECT_DEAD_BITS | RI_OBJECT_MAGIC_BAD | RI_OBJECT_COUNT_IMPOSSIBLE))) {
+		longer = ri_format("live%s%s", *text ? ", " : "", text);
+		free(text);
+		text = longer;
+	}
+	return text;
+}
+
+char *ri_command_group_words(const struct ri_population *population, uint32_t object)
+{
+	char *text = ri_strdup(""), *longer;
+
+	for (uint32_t i = population->member_of_first[object];
+	     i < population->member_of_first[object + 1]; i++) {
+		const struct ri_membership *membership =
+			&population->memberships[population->member_of[i]];
+
+		longer = ri_format("%s%s%s", text, *text ? ", " : "",
+				   population->groups[membership->group].name);
+		free(text);
+		text = longer;
+	}
+	return text;
+}
+
+static void add_object_row(struct ri_listing *listing, const struct ri_command_context *context,
+			   uint32_t index)
+{
+	const struct ri_analysis *analysis = context->analysis;
+	const struct ri_object *object = &analysis->population->objects[index];
+	bool wants_name = context->report.is_terminal || context->report.show_names;
+	char addr[CELL_BYTES], count[CELL_BYTES], certain[CELL_BYTES], possible[CELL_BYTES];
+	char *state = ri_command_state_words(object->state);
+	char *groups = ri_command_group_words(analysis->population, index);
+	char *raw = wants_name ? ri_command_object_name(analysis, index) : NULL;
+	char *name = raw ? ri_string_escape(raw) : NULL;
+	const char *cells[] = { addr, analysis->population->types[object->type].name, count,
+				certain, possible, state, groups, name };
+
+	snprintf(addr, sizeof(addr), "%#" PRIx64, object->addr);
+	snprintf(count, sizeof(count), "%" PRId64, object->count);
+	snprintf(certain, sizeof(certain), "%" PRIu32, analysis->holders->certain[index]);
+	snprintf(possible, sizeof(possible), "%" PRIu32, analysis->holders->possible[index]);
+	ri_listing_add(listing, cells);
+	free(name);
+	free(raw);
+	free(groups);
+	free(state);
+}
+
+static struct ri_error *run_objects(struct ri_command_context *context, int word_count,
+				    char **words, int *ret_status)
+{
+	static const struct ri_column columns[] = {
+		{ "address", false }, { "type", false },  { "count", true }, { "certain", true },
+		{ "possible", true }, { "state", false }, { "groups", false }, { "name", false },
+	};
+	const struct ri_analysis *analysis = context->analysis;
+	struct ri_listing *listing;
+	struct ri_error *error;
+
+	(void)ret_status;
+	if (word_count) {
+		context->request.type = words[0];
+		error = ri_filter_check(analysis, &context->request);
+		if (error)
+			return error;
+	}
+	listing = ri_listing_create(context->out, context->request.format, "objects", columns,
+				    sizeof(columns) / sizeof(columns[0]), &context->report);
+	for (size_t i = 0; i < analysis->population->object_count; i++)
+		if (ri_filter_has_object(analysis, &context->request, (uint32_t)i))
+			add_object_row(listing, context, (uint32_t)i);
+	ri_listing_finish(listing);
+	return NULL;
+}
+
+const struct ri_command ri_command_objects = {
+	.name = "objects",
+	.arguments = "[TYPE]",
+	.summary = "the counted objects, by address",
+	.help = "A row per object: its address, type, stored count, the number of certain owners "
+		"and of possible ones, its state and the groups it is in. Narrow the list with "
+		"--type, --group, --name, --index, --object and --limit.",
+	.needs_target = true,
+	.max_words = 1,
+	.run = run_objects,
+};

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The table of commands and what all of them share: finding a row, parsing an
+ * address, choosing objects by the filters.
+ */
+#include "cli/commands.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+const struct ri_command *const ri_commands[] = {
+	&ri_command_check,   &ri_command_types,  &ri_command_objects, &ri_command_show,
+	&ri_command_groups,  &ri_command_group,  &ri_command_holders, &ri_command_why,
+	&ri_command_leaks,   &ri_command_cycles, &ri_command_coverage, &ri_command_profile,
+	&ri_command_help,    NULL,
+};
+
+const struct ri_command *ri_command_find(const char *name)
+{
+	for (size_t i = 0; ri_commands[i]; i++)
+		if (!strcmp(ri_commands[i]->name, name))
+			return ri_commands[i];
+	return NULL;
+}
+
+struct ri_error *ri_command_parse_addr(const struct ri_analysis *analysis, const char *text,
+				       uint64_t *ret)
+{
+	struct ri_variable variable;
+	char *end;
+	uint64_t addr;
+
+	errno = 0;
+	addr = strtoull(text, &end, 0);
+	if (!errno && end != text && !*end && text[0] != '-') {
+		*ret = addr;
+		return NULL;
+	}
+	if (ri_types_find_variable(analysis->types, text, &variable)) {
+		*ret = variable.addr;
+		return NULL;
+	}
+	if (ri_modules_find_symbol_addr(analysis->modules, NULL, text, ret))
+		return NULL;
+	return ri_error_create(RI_ERROR_USAGE,
+			       "'%s' is no address, and no variable or symbol has that name", text);
+}
+
+struct ri_error *ri_command_take_object(const struct ri_analysis *analysis, const char *text,
+					uint32_t *ret)
+{
+	uint64_t addr;
+	struct ri_error *error = ri_command_parse_addr(analysis, text, &addr);
+	uint32_t object, block;
+
+	if (error)
+		return error;
+	object = ri_population_find(analysis->population, addr);
+	if (object != RI_NONE) {
+		*ret = object;
+		return NULL;
+	}
+	/* in front of the object or behind it, but in its block and alone there */
+	block = ri_heap_find(analysis->heap, addr);
+	if (block != RI_NONE)
+		object = ri_population_find(analysis->population,
+					    analysis->heap->blocks[block].addr);
+	if (object == RI_NONE)
+		return ri_error_create(RI_ERROR_NOT_FOUND, "no counted object at %#llx",
+				       (unsigned long long)addr);
+	*ret = object;
+	return NULL;
+}
+
+uint32_t ri_command_find_type(const struct ri_analysis *analysis, const char *name)
+{
+	const struct ri_population *population = analysis->population;
+
+	for (size_t i = 0; i < population->type_count; i++)
+		if (!strcmp(population->types[i].name, name))
+			return (uint32_t)i;
+	return RI_NONE;
+}
+
+static bool has_group_called(const struct ri_analysis *analysis, const char *name)
+{
+	for (size_t i = 0; i < analysis->population->group_count; i++)
+		if (!strcmp(analysis->population->groups[i].name, name))
+			return true;
+	return false;
+}
+
+struct ri_error *ri_filter_check(const struct ri_analysis *analysis,
+				 const struct ri_report_request *request)
+{
+	if (request->type && ri_command_find_type(analysis, request->type) == RI_NONE)
+		return ri_error_create(RI_ERROR_USAGE,
+				       "there is no counted type '%s'; 'types' lists them",
+				       request->type);
+	if (request->group && !has_group_called(analysis, request->group))
+		return ri_error_create(RI_ERROR_USAGE, "there is no group '%s'; 'groups' lists them",
+				       request->group);
+	if (request->code && !ri_check_find(request->code))
+		return ri_error_create(RI_ERROR_USAGE, "there is no code '%s'; 'help codes' lists them",
+				       request->code);
+	if (request->has_object &&
+	    ri_population_find(analysis->population, request->object_addr) == RI_NONE)
+		return ri_error_create(RI_ERROR_NOT_FOUND, "no counted object at %#llx",
+				       (unsigned long long)request->object_addr);
+	return NULL;
+}
+
+static bool is_member_of(const struct ri_population *population, uint32_t object, const char *group)
+{
+	for (uint32_t i = population->member_of_first[object];
+	     i < population->member_of_first[object + 1]; i++) {
+		const struct ri_membership *membership =
+			&population->memberships[population->member_of[i]];
+
+		if (!strcmp(population->groups[membership->group].name, group))
+			return true;
+	}
+	return false;
+}
+
+char *ri_command_object_name(const struct ri_analysis *analysis, uint32_t object)
+{
+	enum { MAX_NAME_BYTES = 128 };
+	const struct ri_population *population = analysis->population;
+	const struct ri_counted_type *type = &population->types[population->objects[object].type];
+	const struct ri_convention *convention =
+		&analysis->layout->conventions.items[type->convention];
+	uint64_t base = ri_object_header(population, &population->objects[object]);
+	int64_t addr;
+
+	if (!ri_field_read(analysis->target->image, base, &convention->name_field, &addr))
+		return NULL;
+	return ri_image_read_string(analysis->target->image, (uint64_t)addr, MAX_NAME_BYTES);
+}
+
+static bool has_name(const struct ri_analysis *analysis, uint32_t object, const char *wanted)
+{
+	char *name = ri_command_object_name(analysis, object);
+	bool is_same = name && !strcmp(name, wanted);
+
+	free(name);
+	return is_same;
+}
+
+static bool has_index(const struct ri_analysis *analysis, uint32_t object, int64_t wanted)
+{
+	const struct ri_population *population = analysis->population;
+	const struct ri_counted_type *type = &population->types[population->objects[object].type];
+	int64_t value;
+
+	return ri_field_read(analysis->target->image,
+			     ri_object_header(population, &population->objects[object]),
+			     &analysis->layout->conventions.items[type->convention].index_field,
+			     &value) &&
+	       value == wanted;
+}
+
+bool ri_filter_has_object(const struct ri_analysis *analysis,
+			  const struct ri_report_request *request, uint32_t object)
+{
+	const struct ri_population *population = analysis->population;
+	const struct ri_object *o = &population->objects[object];
+
+	if (request->type && strcmp(population->types[o->type].name, request->type))
+		return false;
+	if (request->has_object &&
+	    ri_population_find(population, request->object_addr) != object)
+		return false;
+	if (request->group && !is_member_of(population, object, request->group))
+		return false;
+	if (request->name && !has_name(analysis, object, request->name))
+		return false;
+	return !request->has_index || has_index(analysis, object, request->index);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * For those who write a command: the rows of the table, and what commands
+ * share.  To add one: a file command_NAME.c with its row, a line here and in
+ * commands.c.
+ */
+#ifndef RI_CLI_COMMANDS_H
+#define RI_CLI_COMMANDS_H
+
+#include "check/check.h"
+#include "cli/command.h"
+#include "cli/options.h"
+
+extern const struct ri_command ri_command_check, ri_command_types, ri_command_objects,
+	ri_command_show, ri_command_groups, ri_command_group, ri_command_holders, ri_command_why,
+	ri_command_leaks, ri_command_cycles, ri_command_coverage, ri_command_profile,
+	ri_command_help;
+
+/* Parses `text` as an address and gives the counted object there.
+ * RI_ERROR_USAGE or RI_ERROR_NOT_FOUND. */
+struct ri_error *ri_command_take_object(const struct ri_analysis *analysis, const char *text,
+					uint32_t *ret);
+
+/* Index of the counted type with that display name, or RI_NONE. */
+uint32_t ri_command_find_type(const struct ri_analysis *analysis, const char *name);
+
+/* RI_ERROR_USAGE or RI_ERROR_NOT_FOUND when a filter names what does not exist. */
+struct ri_error *ri_filter_check(const struct ri_analysis *analysis,
+				 const struct ri_report_request *request);
+
+/* Whether every filter of `request` lets the object through. */
+bool ri_filter_has_object(const struct ri_analysis *analysis,
+			  const struct ri_report_request *request, uint32_t object);
+
+/* The object's name (its name member, read from memory), owned by the caller;
+ * null: no such member or not readable. */
+char *ri_command_object_name(const struct ri_analysis *analysis, uint32_t object);
+
+/* The object's state and group memberships in words, owned by the caller. */
+char *ri_command_state_words(uint32_t state);
+char *ri_command_group_words(const struct ri_population *population, uint32_t object);
+
+#endif

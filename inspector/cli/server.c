@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The analysis server behind the prompt: see session.h.
+ *
+ * Requests and replies are packets on a socket pair; output goes through one
+ * memory file that both sides share (each command starts it anew).  Commands
+ * run in children of the server: they see the finished analysis, copied on
+ * write, and may crash or be interrupted alone.  Ctrl-C reaches the whole
+ * foreground group: the server ignores it, its commands do not.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "cli/command.h"
+#include "cli/session.h"
+#include "cli/supervisor.h"
+#include "cli/words.h"
+
+#define MAX_LINE_BYTES 65536
+#define TYPE_NAMES_REQUEST "\1types"
+#define STATUS_INTERRUPTED 130
+
+struct ri_server {
+	pid_t child;
+	int socket; /* our end */
+	int output; /* the shared memory file */
+};
+
+/* What the server child knows. */
+struct service {
+	const struct ri_options *options;
+	struct ri_analysis *analysis;
+	int socket, output;
+};
+
+static void write_type_names(FILE *out, const struct ri_analysis *analysis)
+{
+	for (size_t i = 0; i < analysis->population->type_count; i++)
+		fprintf(out, "%s\n", analysis->population->types[i].name);
+}
+
+static int run_line(const struct service *service, const char *line, FILE *out)
+{
+	struct ri_command_call call;
+	struct ri_error *error;
+	char **words;
+	int count, status;
+
+	if (!strcmp(line, TYPE_NAMES_REQUEST)) {
+		write_type_names(out, service->analysis);
+		return 0;
+	}
+	error = ri_words_split(line, &count, &words);
+	if (error) {
+		fprintf(stderr, "refinspect: %s\n", error->message);
+		ri_error_destroy(error);
+		return RI_STATUS_UNUSABLE;
+	}
+	status = RI_STATUS_UNUSABLE;
+	if (!count)
+		status = 0;
+	else if (ri_command_prepare(service->options, count, words, &call))
+		status = ri_command_execute(service->options, service->analysis, &call, out);
+	ri_words_destroy(words);
+	return status;
+}
+
+/* In a child of the server: one command. */
+static _Noreturn void run_command_child(const struct service *service, const char *line)
+{
+	FILE *out;
+	int status;
+
+	signal(SIGINT, SIG_DFL);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	out = fdopen(service->output, "w");
+	if (!out)
+		_exit(RI_STATUS_UNUSABLE);
+	status = run_line(service, line, out);
+	if (fclose(out))
+		status = RI_STATUS_UNUSABLE;
+	_exit(status);
+}
+
+static int exit_status_of(int wait_status)
+{
+	if (WIFEXITED(wait_status))
+		return WEXITSTATUS(wait_status);
+	if (WTERMSIG(wait_status) == SIGINT) {
+		dprintf(STDERR_FILENO, "refinspect: interrupted\n");
+		return STATUS_INTERRUPTED;
+	}
+	dprintf(STDERR_FILENO, "refinspect: the command ended by signal %d (%s)\n",
+		WTERMSIG(wait_status), strsignal(WTERMSIG(wait_status)));
+	return RI_STATUS_UNUSABLE;
+}
+
+static int serve_line(const struct service *service, const char *line)
+{
+	int wait_status = 0;
+	pid_t child;
+
+	if (ftruncate(service->output, 0) || lseek(service->output, 0, SEEK_SET))
+		return RI_STATUS_UNUSABLE;
+	child = fork();
+	if (child < 0)
+		return RI_STATUS_UNUSABLE;
+	if (child == 0)
+		run_command_child(service, line);
+	while (waitpid(child, &wait_status, 0) < 0 && errno == EINTR)
+		;
+	return exit_status_of(wait_status);
+}
+
+static void serve(struct service *service)
+{
+	char *line = ri_malloc(MAX_LINE_BYTES + 1);
+
+	for (;;) {
+		ssize_t length = recv(service->socket, line, MAX_LINE_BYTES, 0);
+		int status;
+
+		if (length < 0 && errno == EINTR)
+			continue;
+		if (length <= 0)
+			break;
+		line[length] = '\0';
+		status = serve_line(service, line);
+		if (send(service->socket, &status, sizeof(status), MSG_NOSIGNAL) < 0)
+			break;
+	}
+	free(line);
+}
+
+/* The server child: analyses, says so, serves until its socket closes. */
+static _Noreturn void run_server(const struct ri_options *options, int socket, int output)
+{
+	struct service service = { .options = options, .socket = socket, .output = output };
+	const struct rlimit no_core = { 0, 0 };
+	struct ri_error *error;
+	int status = 0;
+
+	setrlimit(RLIMIT_CORE, &no_core);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	error = ri_session_analyse(options, &service.analysis);
+	if (error) {
+		fprintf(stderr, "refinspect: %s\n", error->message);
+		ri_error_destroy(error);
+		_exit(RI_STATUS_UNUSABLE);
+	}
+	signal(SIGINT, SIG_IGN);
+	if (send(socket, &status, sizeof(status), MSG_NOSIGNAL) == sizeof(status))
+		serve(&service);
+	ri_analysis_destroy(service.analysis);
+	_exit(0);
+}
+
+/* Why the server child is gone; reaps it. */
+static struct ri_error *describe_end(struct ri_server *server)
+{
+	int wait_status = 0;
+
+	while (waitpid(server->child, &wait_status, 0) < 0 && errno == EINTR)
+		;
+	server->child = -1;
+	if (WIFSIGNALED(wait_status))
+		return ri_error_create(RI_ERROR_INPUT, "the analysis ended by signal %d (%s)",
+				       WTERMSIG(wait_status), strsignal(WTERMSIG(wait_status)));
+	/* it has said on stderr what was wrong */
+	return ri_error_create(RI_ERROR_INPUT, "the analysis could not be done");
+}
+
+/* Waits for a reply; false when the server is gone. */
+static bool receive_status(const struct ri_server *server, int *ret_status)
+{
+	ssize_t length;
+
+	do {
+		length = recv(server->socket, ret_status, sizeof(*ret_status), 0);
+	} while (length < 0 && errno == EINTR);
+	return length == (ssize_t)sizeof(*ret_status);
+}
+
+struct ri_error *ri_server_create(const struct ri_options *options, struct ri_server **ret)
+{
+	int ends[2], output = memfd_create("refinspect output", MFD_CLOEXEC), status;
+	struct ri_server *server;
+	struct ri_error *error;
+
+	if (output < 0)
+		return ri_error_create_errno(errno, "cannot make a memory file");
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends)) {
+		error = ri_error_create_errno(errno, "cannot make a socket pair");
+		close(output);
+		return error;
+	}
+	server = ri_calloc(1, sizeof(*server));
+	server->socket = ends[0];
+	server->output = output;
+	fflush(NULL);
+	server->child = fork();
+	if (server->child == 0) {
+		close(ends[0]);
+		run_server(options, ends[1], output);
+	}
+	close(ends[1]);
+	if (server->child < 0)
+		error = ri_error_create_errno(errno, "cannot start the analysis");
+	else
+		error = receive_status(server, &status) ? NULL : describe_end(server);
+	if (error) {
+		ri_server_destroy(server);
+		return error;
+	}
+	*ret = server;
+	return NULL;
+}
+
+void ri_server_destroy(struct ri_server *server)
+{
+	if (!server)
+		return;
+	close(server->socket);
+	close(server->output);
+	if (server->child > 0)
+		while (waitpid(server->child, NULL, 0) < 0 && errno == EINTR)
+			;
+	free(server);
+}
+
+struct ri_error *ri_server_run(struct ri_server *server, const char *line, int *ret_status,
+			       int *ret_output)
+{
+	size_t length = strlen(line);
+
+	if (length > MAX_LINE_BYTES)
+		return ri_error_create(RI_ERROR_USAGE, "the line is too long");
+	if (send(server->socket, line, length, MSG_NOSIGNAL) != (ssize_t)length ||
+	    !receive_status(server, ret_status))
+		return describe_end(server);
+	lseek(server->output, 0, SEEK_SET);
+	*ret_output = server->output;
+	return NULL;
+}
+
+char **ri_server_type_names(struct ri_server *server)
+{
+	RI_VEC(char *) names = { 0 };
+	char *line = NULL;
+	size_t capacity = 0;
+	int status, output, copy;
+	struct ri_error *error = ri_server_run(server, TYPE_NAMES_REQUEST, &status, &output);
+	FILE *stream = NULL;
+
+	if (!error) {
+		copy = dup(output);
+		stream = copy >= 0 ? fdopen(copy, "r") : NULL;
+	}
+	while (stream && getline(&line, &capacity, stream) > 0)
+		*ri_push(&names) = ri_strndup(line, strcspn(line, "\n"));
+	if (stream)
+		fclose(stream);
+	free(line);
+	ri_error_destroy(error);
+	*ri_push(&names) = NULL;
+	return names.items;
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * One command in a supervised child.  Decides whether the command needs the
+ * analysis at all, and where its output goes.
+ */
+#include "cli/session.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/command.h"
+#include "cli/supervisor.h"
+
+struct ri_error *ri_session_analyse(const struct ri_options *options, struct ri_analysis **ret)
+{
+	const struct ri_analysis_options request = {
+		.core_path = options->core_path,
+		.pid = options->pid,
+		.live = options->live,
+		.modules = {
+			.exe_path = options->exe_path,
+			.debug_dirs = options->debug_dirs.items,
+			.sysroot = options->sysroot,
+		},
+		.profile_paths = options->profile_paths.items,
+		.no_builtin_profiles = options->no_builtin_profiles,
+		.thread_count = options->thread_count,
+		.is_strict = options->is_strict,
+	};
+
+	return ri_analysis_create(&request, ret);
+}
+
+static void print_timings(const struct ri_analysis *analysis)
+{
+	double total = 0;
+
+	for (size_t i = 0; i < analysis->stage_count; i++) {
+		fprintf(stderr, "stage %-12s %9.6f s\n", analysis->stages[i].name,
+			analysis->stages[i].seconds);
+		total += analysis->stages[i].seconds;
+	}
+	fprintf(stderr, "stage %-12s %9.6f s\n", "total", total);
+}
+
+struct once {
+	const struct ri_options *options;
+	struct ri_command_call call;
+	bool needs_analysis;
+};
+
+/* The child's work. */
+static int run_command(FILE *out, void *data)
+{
+	const struct once *once = data;
+	struct ri_analysis *analysis = NULL;
+	int status;
+
+	if (once->needs_analysis) {
+		struct ri_error *error = ri_session_analyse(once->options, &analysis);
+
+		if (error) {
+			fprintf(stderr, "refinspect: %s\n", error->message);
+			ri_error_destroy(error);
+			return RI_STATUS_UNUSABLE;
+		}
+		if (once->options->show_timings)
+			print_timings(analysis);
+	}
+	status = ri_command_execute(once->options, analysis, &once->call, out);
+	ri_analysis_destroy(analysis);
+	return status;
+}
+
+int ri_session_run_once(const struct ri_options *options)
+{
+	static char check[] = "check";
+	char *default_argv[] = { check, NULL };
+	struct once once = { .options = options };
+	struct ri_error *error;
+	int status = RI_STATUS_UNUSABLE, output;
+
+	if (!ri_command_prepare(options, options->command_argc ? options->command_argc : 1,
+				options->command_argc ? options->command_argv : default_argv,
+				&once.call))
+		return RI_STATUS_UNUSABLE;
+	/* `help` explains the tool, not the target */
+	once.needs_analysis = (options->core_path || options->pid) &&
+			      strcmp(once.call.command->name, "help");
+	error = ri_supervise(run_command, &once, options->time_limit_seconds, &status, &output);
+	if (!error) {
+		if (status != RI_STATUS_UNUSABLE)
+			error = ri_publish(output, options->output_path);
+		close(output);
+	}
+	if (error) {
+		fprintf(stderr, "refinspect: %s\n", error->message);
+		ri_error_destroy(error);
+		return RI_STATUS_UNUSABLE;
+	}
+	return status;
+}

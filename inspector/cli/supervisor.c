@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Child processes and their output: see supervisor.h.  Knows nothing of what
+ * the child does.
+ */
+#include "cli/supervisor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+
+#define COPY_BYTES ((size_t)1 << 16)
+
+/* In the child: never returns. */
+static _Noreturn void run_child(int (*work)(FILE *out, void *data), void *data, int output,
+				pid_t parent)
+{
+	const struct rlimit no_core = { 0, 0 };
+	FILE *out;
+	int status;
+
+	/* a crash of ours must not leave a core behind, nor an orphan run on */
+	setrlimit(RLIMIT_CORE, &no_core);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(RI_STATUS_UNUSABLE);
+	out = fdopen(output, "w");
+	if (!out)
+		_exit(RI_STATUS_UNUSABLE);
+	status = work(out, data);
+	if (fclose(out)) {
+		dprintf(STDERR_FILENO, "refinspect: cannot hold the report in memory: %s\n",
+			strerror(errno));
+		status = RI_STATUS_UNUSABLE;
+	}
+	/* no exit handlers: they belong to the supervisor */
+	_exit(status);
+}
+
+/* Waits for `child`, at most `limit_seconds`; true when the limit was reached
+ * and the child was killed. */
+static bool wait_for(pid_t child, unsigned limit_seconds, int *ret_wait_status)
+{
+	bool is_late = false;
+	int pidfd = limit_seconds ? (int)syscall(SYS_pidfd_open, child, 0) : -1;
+
+	if (pidfd >= 0) {
+		struct pollfd poll_fd = { .fd = pidfd, .events = POLLIN };
+
+		is_late = poll(&poll_fd, 1, (int)(limit_seconds > 2000000 ? 2000000
+							: limit_seconds) * 1000) == 0;
+		if (is_late)
+			kill(child, SIGKILL);
+		close(pidfd);
+	}
+	while (waitpid(child, ret_wait_status, 0) < 0 && errno == EINTR)
+		;
+	return is_late;
+}
+
+struct ri_error *ri_supervise(int (*work)(FILE *out, void *data), void *data,
+			      unsigned time_limit_seconds, int *ret_status, int *ret_output)
+{
+	int output = memfd_create("refinspect report", MFD_CLOEXEC), wait_status = 0;
+	pid_t parent = getpid(), child;
+	struct ri_error *error = NULL;
+
+	if (output < 0)
+		return ri_error_create_errno(errno, "cannot make a memory file");
+	fflush(NULL);
+	child = fork();
+	if (child < 0) {
+		close(output);
+		return ri_error_create_errno(errno, "cannot start the analysis");
+	}
+	if (child == 0)
+		run_child(work, data, output, parent);
+	if (wait_for(child, time_limit_seconds, &wait_status))
+		error = ri_error_create(RI_ERROR_INPUT,
+					"not done after %u seconds; nothing is reported",
+					time_limit_seconds);
+	else if (WIFSIGNALED(wait_status))
+		error = ri_error_create(RI_ERROR_INPUT,
+					"the analysis ended by signal %d (%s); nothing is reported",
+					WTERMSIG(wait_status), strsignal(WTERMSIG(wait_status)));
+	if (error) {
+		close(output);
+		return error;
+	}
+	lseek(output, 0, SEEK_SET);
+	*ret_status = WEXITSTATUS(wait_status);
+	*ret_output = output;
+	return NULL;
+}
+
+static struct ri_error *write_all(int to, const char *bytes, size_t count, const char *what)
+{
+	while (count) {
+		ssize_t written = write(to, bytes, count);
+
+		if (written < 0 && errno == EINTR)
+			continue;
+		if (written < 0)
+			return ri_error_create_errno(errno, "cannot write %s", what);
+		bytes += written;
+		count -= (size_t)written;
+	}
+	return NULL;
+}
+
+struct ri_error *ri_publish_fd(int output, int to, const char *what)
+{
+	char *buffer = ri_malloc(COPY_BYTES);
+	struct ri_error *error = NULL;
+	ssize_t count;
+
+	lseek(output, 0, SEEK_SET);
+	while (!error && (count = read(output, buffer, COPY_BYTES)) != 0) {
+		if (count > 0)
+			error = write_all(to, buffer, (size_t)count, what);
+		else if (errno != EINTR)
+			error = ri_error_create_errno(errno, "cannot read the report back");
+	}
+	free(buffer);
+	return error;
+}
+
+/* Writes to `path` as it is: devices, pipes, and files whose folder is not ours. */
+static struct ri_error *publish_in_place(int output, const char *path)
+{
+	int to = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
+	struct ri_error *error;
+
+	if (to < 0)
+		return ri_error_create_errno(errno, "cannot open '%s'", path);
+	error = ri_publish_fd(output, to, path);
+	if (close(to) && !error)
+		error = ri_error_create_errno(errno, "cannot write %s", path);
+	return error;
+}
+
+static struct ri_error *publish_by_rename(int output, const char *path)
+{
+	char *temporary = ri_format("%s.XXXXXX", path);
+	int to = mkostemp(temporary, O_CLOEXEC);
+	struct ri_error *error = NULL;
+	mode_t mask = umask(0);
+
+	umask(mask);
+	if (to < 0) {
+		free(temporary);
+		return publish_in_place(output, path);
+	}
+	error = ri_publish_fd(output, to, path);
+	(void)fchmod(to, 0666 & ~mask);
+	if (close(to) && !error)
+		error = ri_error_create_errno(errno, "cannot write %s", path);
+	if (!error && rename(temporary, path))
+		error = ri_error_create_errno(errno, "cannot rename to '%s'", path);
+	if (error)
+		unlink(temporary);
+	free(temporary);
+	return error;
+}
+
+struct ri_error *ri_publish(int output, const char *path)
+{
+	struct stat status;
+
+	if (!path)
+		return ri_publish_fd(output, STDOUT_FILENO, "standard output");
+	if (lstat(path, &status) == 0 && !S_ISREG(status.st_mode))
+		return publish_in_place(output, path);
+	return publish_by_rename(output, path);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The thin supervisor: the analysis runs in a child, because a core file is
+ * untrusted and the libraries that read it can abort, crash or loop.  What the
+ * child prints reaches the user whole or not at all: it writes to a memory
+ * file, which the supervisor publishes when the child is done.
+ */
+#ifndef RI_CLI_SUPERVISOR_H
+#define RI_CLI_SUPERVISOR_H
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+
+#define RI_STATUS_UNUSABLE 2 /* wrong usage or unusable input */
+
+/*
+ * Runs `work(out, data)` in a child process whose `out` is a fresh memory
+ * file, and waits.  *ret_status is the child's exit status.  When the child
+ * dies of a signal or of `time_limit_seconds` (0: none), nothing of its output
+ * is kept, and the error is one clear line.
+ * *ret_output is the memory file, positioned at its start, owned by the caller
+ * (close it).
+ */
+struct ri_error *ri_supervise(int (*work)(FILE *out, void *data), void *data,
+			      unsigned time_limit_seconds, int *ret_status, int *ret_output);
+
+/* Copies everything in the file `output` to the descriptor `to`. */
+struct ri_error *ri_publish_fd(int output, int to, const char *what);
+
+/*
+ * Writes everything in the file `output` to `path`: a regular file is replaced
+ * as a whole (a temporary file beside it, then rename), anything else written
+ * in place.  A null path is standard output.
+ */
+struct ri_error *ri_publish(int output, const char *path);
+
+#endif
