@@ -29,13 +29,15 @@ struct ri_graph {
 	/* unreachable objects: the leak root each hangs on (itself for a root or for the
 	 * smallest member of a cycle); RI_NONE for reachable ones */
 	uint32_t *leak_root;
-	uint32_t *hangs_on_count; /* per leak root: objects behind it, itself not counted */
+	/* per object, of leak roots: objects behind it, itself not counted, and the bytes of
+	 * those and of the plain blocks behind it */
+	uint32_t *hangs_on_count;
 	uint64_t *hangs_on_bytes;
 	struct ri_cycle *cycles; /* unreachable components of two or more objects, or a self loop */
 	size_t cycle_count;
 	uint32_t *cycle_members;
 	uint32_t *cycle_of;      /* per object: index into cycles[], or RI_NONE */
-	/* used plain blocks that nothing reaches (not held by unreachable objects either) */
+	/* used blocks without objects that nothing reaches, unreachable objects included */
 	uint32_t plain_leak_count;
 	uint64_t plain_leak_bytes;
 };

@@ -6,7 +6,12 @@
  *
  * Nodes are numbered: objects [0, object_count), heap blocks
  * [object_count, object_count + block_count), regions after those.  A block
- * that holds objects is the source of its words outside them alone.
+ * that holds objects is the source of its words outside them alone; a word that
+ * points into a block with one object, but not into the object, is an edge to
+ * the object.
+ *
+ * A link word that leads to a member of a recognised group is no edge: the
+ * membership stands for it.  Other link words are edges with RI_EDGE_LINK.
  */
 #ifndef RI_CENSUS_HOLDERS_H
 #define RI_CENSUS_HOLDERS_H
@@ -44,13 +49,20 @@ enum { /* ri_edge.flags */
 	RI_EDGE_LINK = 8,        /* link word: reachability of the image, never a holder */
 	RI_EDGE_MEMBERSHIP = 16, /* from a group's head to a member: one per membership */
 	RI_EDGE_BORROWS = 32,    /* known to own nothing */
-	RI_EDGE_EMBEDS = 64,     /* an object and one embedded in it */
+	RI_EDGE_EMBEDS = 64,     /* an object and one embedded in it, or the rest of its block */
+	/* why POSSIBLE; ri_holders_weigh() derives POSSIBLE and BORROWS from these and the class */
+	RI_EDGE_UNSURE = 128,    /* possible whatever its class is worth: the place or the hit is
+				  * doubtful (dead source, interior, block of inexact size) */
+	RI_EDGE_UNTYPED = 256,   /* the place is no pointer to what it hits: possible unless its
+				  * class is declared */
 };
 
 struct ri_edge {
 	uint32_t target;         /* node: object or block */
 	uint32_t class_index;    /* into shapes->classes */
-	uint32_t word;           /* (word address - source start) / 8; RI_NONE: not a word */
+	/* which word of the source: (word address - source start rounded down to 8) / 8;
+	 * RI_NONE: not a word (membership, embedding) */
+	uint32_t word;
 	uint32_t flags;          /* RI_EDGE_* */
 };
 
@@ -69,6 +81,7 @@ struct ri_holders {
 	/* coverage */
 	uint64_t bytes_searched, words_hit;
 	uint64_t bytes_skipped_free;
+	uint64_t bytes_skipped_unknown; /* in ranges that the heap walk could not read */
 	uint64_t bytes_missing, bytes_untouched;
 };
 
@@ -79,6 +92,13 @@ struct ri_holders *ri_holders_create(const struct ri_target *target,
 				     struct ri_shapes *shapes, unsigned thread_count,
 				     struct ri_gaps *gaps);
 void ri_holders_destroy(struct ri_holders *holders);
+
+/*
+ * Sets RI_EDGE_POSSIBLE and RI_EDGE_BORROWS of every edge and certain[] and
+ * possible[] of every object from the classes as they are now.  The census ends
+ * with it; whoever changes what classes are worth calls it again.
+ */
+void ri_holders_weigh(struct ri_holders *holders, const struct ri_shapes *shapes);
 
 /* The node that is the source of edge `edge` (binary search). */
 uint32_t ri_holders_source(const struct ri_holders *holders, uint64_t edge);

@@ -98,7 +98,9 @@ uint32_t ri_shapes_class(struct ri_shapes *shapes, const char *name, enum ri_cla
 uint32_t ri_shapes_shape(struct ri_shapes *shapes, const struct ri_type *type, const char *name,
 			 enum ri_class_kind kind);
 
-/* The shape of counted type `index` (`type` is population.types[index]). */
+/* The shape of counted type `index` (`type` is population.types[index]).  Its
+ * offsets count from the object's start, ri_object_start(): a header in front of
+ * the payload has its words too. */
 uint32_t ri_shapes_counted(struct ri_shapes *shapes, const struct ri_counted_type *type,
 			   uint32_t index);
 
