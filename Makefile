@@ -74,13 +74,39 @@ $(unit_programs): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/librefinspect.a
 $(tool_programs): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/librefinspect.a
 	$(call quiet,LD,$@)$(CC) $(CFLAGS) $(ri_ldflags) $(LDFLAGS) -o $@ $^ $(ri_libs)
 
-.PHONY: unit
-unit: $(unit_programs) ## build and run the unit tests
-	@set -e; for t in $(unit_programs); do echo "  TEST    $$t"; ./$$t; done
+# ---- tests ------------------------------------------------------------------
 
-.PHONY: check-refobj
-check-refobj: ## refobj.h in strict C and in C++, with every compiler at hand
-	sh tests/refobj_languages.sh $(BUILD)
+# Steps of `make check`, in order: NAME=COMMAND, see tests/check.sh.
+check_steps = \
+	'headers=CC="$(CC)" sh tests/check-headers.sh $(ri_cflags)' \
+	'floors=sh tests/check-floors.sh $(BUILD)' \
+	'unit=$(MAKE) --no-print-directory run-unit BUILD=$(BUILD)'
+
+.PHONY: setup-build setup-check
+setup-build: ## install the Debian packages that the build needs
+	@sh tests/setup.sh build
+setup-check:
+	@sh tests/setup.sh check
+
+.PHONY: check
+check: setup-check ## install what is missing, build, and run every test
+	@$(MAKE) --no-print-directory check-built
+
+.PHONY: check-built
+check-built: all $(unit_programs) $(tool_programs)
+	@sh tests/check.sh $(BUILD)/check $(check_steps)
+
+.PHONY: build-unit check-unit
+build-unit: $(unit_programs) $(tool_programs)
+check-unit: build-unit
+	@sh tests/check.sh $(BUILD)/check \
+		'unit=$(MAKE) --no-print-directory run-unit BUILD=$(BUILD)'
+
+.PHONY: unit run-unit
+unit: $(unit_programs) ## build and run the unit tests
+	@$(MAKE) --no-print-directory run-unit
+run-unit:
+	@set -e; for t in $(unit_programs); do echo "  TEST    $$t"; ./$$t; done
 
 .PHONY: clean
 clean: ## remove what was built
@@ -89,5 +115,23 @@ clean: ## remove what was built
 .PHONY: help
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort | expand -t 14
+
+# ---- installation -----------------------------------------------------------
+
+install_files = \
+	$(DESTDIR)$(PREFIX)/bin/refinspect \
+	$(DESTDIR)$(PREFIX)/include/refobj.h \
+	$(DESTDIR)$(PREFIX)/share/refinspect/refcheck.gdb
+
+.PHONY: install
+install: all ## install below $(DESTDIR)$(PREFIX)
+	install -D -m 755 $(BUILD)/refinspect $(DESTDIR)$(PREFIX)/bin/refinspect
+	install -D -m 644 include/refobj.h $(DESTDIR)$(PREFIX)/include/refobj.h
+	install -D -m 644 gdbplugin/refcheck.gdb $(DESTDIR)$(PREFIX)/share/refinspect/refcheck.gdb
+
+.PHONY: uninstall
+uninstall: ## remove what `make install` put there
+	rm -f $(install_files)
+	-rmdir $(DESTDIR)$(PREFIX)/share/refinspect
 
 -include $(shell [ -d $(BUILD) ] && find $(BUILD) -name '*.d')

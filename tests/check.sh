@@ -1,0 +1,55 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Runs test steps one after the other and sums what they counted.
+# usage: check.sh LOG_DIR STEP...     each STEP is `NAME=COMMAND`
+#
+# A step says what it counted in lines `N passed, N failed, N skipped` or in
+# cmocka's own; a step that fails without counting is one failure, and a step
+# that succeeds without counting anything is one too: it tested nothing.
+set -u
+logs=$1
+shift
+mkdir -p "$logs"
+passed=0
+failed=0
+skipped=0
+broken=
+
+count() {
+	awk '
+		/^[0-9]+ passed, [0-9]+ failed/ { p += $1; f += $3; s += $5 }
+		/^\[  PASSED  \] [0-9]+ test/ { p += $4 }
+		/^\[  FAILED  \] [0-9]+ test/ { f += $4 }
+		/^\[  SKIPPED \] [0-9]+ test/ { s += $4 }
+		END { print p + 0, f + 0, s + 0 }' "$1"
+}
+
+for step; do
+	name=${step%%=*}
+	command=${step#*=}
+	log=$logs/$name.log
+	start=$(date +%s)
+	sh -c "$command" >"$log" 2>&1 </dev/null
+	status=$?
+	set -- $(count "$log")
+	p=$1 f=$2 s=$3
+	if [ "$status" -ne 0 ] && [ "$f" -eq 0 ]; then
+		f=1
+	elif [ "$status" -eq 0 ] && [ $((p + f + s)) -eq 0 ]; then
+		echo "the step counted no test" >>"$log"
+		f=1
+	fi
+	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+	printf '%-14s %6d passed %4d failed %4d skipped %5d s\n' "$name" "$p" "$f" "$s" \
+		$(($(date +%s) - start))
+	if [ "$f" -gt 0 ]; then
+		broken="$broken $name"
+		echo "---- end of $log"
+		tail -n 60 "$log"
+		echo "----"
+	fi
+done
+
+[ -z "$broken" ] || echo "failed:$broken"
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,43 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Installs the Debian packages that are missing, as root or with sudo.
+# usage: setup.sh build|check
+#
+# A machine that has the packages needs no network and no privileges; on a
+# system without apt-get, what is needed is printed and the build goes on.
+set -eu
+
+build_packages="gcc make pkg-config libc6-dev libdw-dev libelf-dev binutils-dev libiberty-dev
+	libreadline-dev libyaml-dev libjansson-dev libsmartcols-dev libzstd-dev zlib1g-dev gdb"
+check_packages="$build_packages g++ clang llvm libclang-rt-dev libcmocka-dev libc6-dbg valgrind
+	elfutils binutils ca-certificates"
+
+case ${1:-build} in
+build) wanted=$build_packages ;;
+check) wanted=$check_packages ;;
+*) echo "usage: setup.sh build|check" >&2; exit 2 ;;
+esac
+
+if ! command -v dpkg-query >/dev/null; then
+	echo "setup: not a Debian system; these packages (or their like) are needed:" $wanted >&2
+	exit 0
+fi
+
+missing=
+for package in $wanted; do
+	state=$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null || :)
+	[ "$state" = installed ] || missing="$missing $package"
+done
+[ -n "$missing" ] || exit 0
+
+echo "setup: installing$missing"
+run=
+if [ "$(id -u)" -ne 0 ]; then
+	command -v sudo >/dev/null || {
+		echo "setup: not root and no sudo; please install:$missing" >&2
+		exit 1
+	}
+	run=sudo
+fi
+$run apt-get -q update
+$run env DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends install $missing
