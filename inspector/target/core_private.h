@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the files of the core reader share while a core is being opened. */
+#ifndef RI_TARGET_CORE_PRIVATE_H
+#define RI_TARGET_CORE_PRIVATE_H
+
+#include "target/target_private.h"
+
+/* One PT_LOAD segment. */
+struct ri_core_load {
+	uint64_t start, end;      /* [start, end) in the target */
+	uint64_t dumped_end;      /* [start, dumped_end) should be in the file */
+	uint64_t present_end;     /* [start, present_end) is there */
+	const uint8_t *bytes;     /* present_end - start of them, or null */
+	uint32_t flags;           /* RI_RANGE_READ, WRITE, EXEC */
+};
+
+struct ri_core {
+	const char *path;
+	struct ri_gaps *gaps;
+	struct ri_target *target;
+	const uint8_t *bytes;     /* the mapped file; owned by the image */
+	uint64_t size_bytes;
+	const uint8_t *phdrs;     /* phdr_count of them, all within the file */
+	uint64_t phdr_count;
+	uint64_t note_bytes;      /* read so far */
+	double dumped_bytes;      /* of all segments, as promised by the headers */
+	double lost_bytes;        /* of these, beyond the end of the file */
+	struct ri_core_notes notes;
+	RI_VEC(struct ri_core_load) loads; /* ascending starts, once all are read */
+};
+
+/* Fills the target's image and mappings from the segments, the notes' files
+ * and the threads' stack pointers. */
+void ri_core_fill(struct ri_core *core);
+
+#endif
