@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Writing gdb scripts: see gdb_answer.h.
+ *
+ * A raw newline in an `echo` would start a gdb command, and `shell` is one of
+ * them: every byte that is not plain printable text is written so that it is
+ * shown, never obeyed.
+ */
+#include "cli/gdb_answer.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct ri_error *ri_gdb_answer_directory(const char *base, pid_t gdb_pid, char **ret)
+{
+	char *path = ri_format("%s/refcheck-%d", base, (int)gdb_pid);
+	struct stat status;
+	struct ri_error *error = NULL;
+
+	if (mkdir(path, 0700) && errno != EEXIST)
+		error = ri_error_create_errno(errno, "cannot make '%s'", path);
+	else if (lstat(path, &status))
+		error = ri_error_create_errno(errno, "cannot look at '%s'", path);
+	else if (!S_ISDIR(status.st_mode) || status.st_uid != geteuid() || status.st_mode & 077)
+		error = ri_error_create(RI_ERROR_PERMISSION,
+					"'%s' is not a directory of ours alone", path);
+	if (error) {
+		free(path);
+		return error;
+	}
+	*ret = path;
+	return NULL;
+}
+
+struct ri_error *ri_gdb_answer_open(const char *directory, const char *name, FILE **ret)
+{
+	char *path = ri_format("%s/%s", directory, name);
+	struct ri_error *error = NULL;
+	int fd;
+
+	unlink(path);
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		error = ri_error_create_errno(errno, "cannot make '%s'", path);
+	else
+		*ret = fdopen(fd, "w");
+	free(path);
+	return error;
+}
+
+/* gdb's echo takes C-like escapes; a blank at the ends would be lost. */
+static void echo_line(FILE *script, const char *line, size_t length)
+{
+	fputs("echo ", script);
+	for (size_t i = 0; i < length; i++) {
+		unsigned char c = (unsigned char)line[i];
+
+		if (c == '\\')
+			fputs("\\\\", script);
+		else if (c == '\t')
+			fputs("\\t", script);
+		else if (c == ' ' || c == '"' || c == '\'')
+			fprintf(script, "\\%c", c);
+		else if (c < 0x20 || c == 0x7f)
+			fprintf(script, "\\\\x%02x", c);
+		else
+			fputc(c, script);
+	}
+	fputs("\\n\n", script);
+}
+
+void ri_gdb_answer_echo(FILE *script, FILE *text, size_t max_lines)
+{
+	char *line = NULL;
+	size_t capacity = 0, count = 0;
+	ssize_t length;
+
+	rewind(text);
+	while ((length = getline(&line, &capacity, text)) > 0) {
+		if (line[length - 1] == '\n')
+			length--;
+		if (count++ < max_lines)
+			echo_line(script, line, (size_t)length);
+	}
+	if (count > max_lines) {
+		free(line);
+		line = ri_format("... %zu more lines; narrow the command with --type, --group, "
+				 "--code or --limit", count - max_lines);
+		echo_line(script, line, strlen(line));
+	}
+	free(line);
+}
+
+/* A name that can stand in a cast; anything else is left a void pointer. */
+static bool is_plain_type_name(const char *name)
+{
+	if (!name || !(isalpha((unsigned char)*name) || *name == '_'))
+		return false;
+	for (const char *p = name; *p; p++)
+		if (!isalnum((unsigned char)*p) && !strchr("_:<>, *", *p))
+			return false;
+	return true;
+}
+
+static void write_ref(FILE *script, size_t number, const struct ri_gdb_ref *ref, unsigned thread)
+{
+	fprintf(script, "set $ref%zu = (void *) 0x%" PRIx64 "\n", number, ref->addr);
+	if (!thread || !is_plain_type_name(ref->type_name))
+		return;
+	/* `thread apply` is the command line's only way to go on after an error: a type that
+	 * gdb does not know leaves the void pointer */
+	fprintf(script,
+		"thread apply %u -q -s -- set $ref%zu = (struct %s *) 0x%" PRIx64 "\n", thread,
+		number, ref->type_name, ref->addr);
+}
+
+void ri_gdb_answer_variables(FILE *script, int status, const ri_gdb_ref_list *refs,
+			     unsigned stale_count, unsigned thread)
+{
+	enum { MAX_STALE = 100000 };
+
+	fprintf(script, "set $refcheck_status = %d\n", status);
+	fprintf(script, "set $refcheck_count = %zu\n", refs->count);
+	for (size_t i = 0; i < refs->count; i++)
+		write_ref(script, i + 1, &refs->items[i], thread);
+	if (stale_count > MAX_STALE)
+		stale_count = MAX_STALE;
+	for (size_t i = refs->count; i < stale_count; i++)
+		fprintf(script, "set $ref%zu = $refcheck_void\n", i + 1);
+}
+
+void ri_gdb_answer_remove(FILE *script, const char *directory)
+{
+	/* the name is ours: a base directory and a number */
+	fprintf(script, "pipe echo | cat >/dev/null; rm -rf -- '%s'\n", directory);
+}
