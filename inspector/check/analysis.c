@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Runs the stages of one analysis in their order and times each.  Knows which
+ * stage reads which; what the stages do is theirs.  A stage that fails in parts
+ * says so in the gaps; only an unusable target, executable or profile is an
+ * error.
+ */
+#include "check/analysis.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "check/check.h"
+#include "check/verdict.h"
+
+#define THREADS_MAX 8
+
+static double now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+/* Notes that the stage called `name` took the time since *since. */
+static void end_stage(struct ri_analysis *analysis, const char *name, double *since)
+{
+	double end = now();
+
+	if (analysis->stage_count < RI_STAGE_MAX)
+		analysis->stages[analysis->stage_count++] =
+			(struct ri_stage_time){ name, end - *since };
+	*since = end;
+}
+
+static struct ri_error *open_target(struct ri_analysis *analysis,
+				    const struct ri_analysis_options *options)
+{
+	if (options->core_path)
+		return ri_target_open_core(options->core_path, &analysis->gaps, &analysis->target);
+	return ri_target_open_live(options->pid, &options->live, &analysis->gaps,
+				   &analysis->target);
+}
+
+static void add_profile(struct ri_analysis *analysis, struct ri_profile *profile, bool is_user)
+{
+	size_t count = analysis->profile_count + 1;
+
+	analysis->profiles = ri_realloc(analysis->profiles, count, sizeof(*analysis->profiles));
+	analysis->profile_is_user =
+		ri_realloc(analysis->profile_is_user, count, sizeof(*analysis->profile_is_user));
+	analysis->profiles[count - 1] = profile;
+	analysis->profile_is_user[count - 1] = is_user;
+	analysis->profile_count = count;
+}
+
+/* The built-in profiles first: what the user says comes later and wins. */
+static struct ri_error *read_profiles(struct ri_analysis *analysis,
+				      const struct ri_analysis_options *options)
+{
+	struct ri_error *error;
+	struct ri_profile *profile;
+
+	for (const struct ri_builtin_profile *b = ri_builtin_profiles;
+	     !options->no_builtin_profiles && b->name; b++) {
+		char *file = ri_format("<builtin>/%s", b->name);
+
+		error = ri_profile_parse(file, b->text, b->size_bytes, &profile);
+		free(file);
+		if (error)
+			return error;
+		add_profile(analysis, profile, false);
+	}
+	for (const char *const *path = options->profile_paths; path && *path; path++) {
+		error = ri_profile_read(*path, &profile);
+		if (error)
+			return error;
+		add_profile(analysis, profile, true);
+	}
+	return NULL;
+}
+
+static unsigned choose_thread_count(unsigned wanted)
+{
+	long count = wanted ? (long)wanted : sysconf(_SC_NPROCESSORS_ONLN);
+
+	if (count < 1)
+		return 1;
+	return wanted || count < THREADS_MAX ? (unsigned)count : THREADS_MAX;
+}
+
+/* Everything that is found in memory: blocks, objects, holders, graph. */
+static void take_census(struct ri_analysis *analysis, unsigned thread_count, double *since)
+{
+	analysis->heap = ri_heap_create(analysis->target, analysis->modules, &analysis->gaps);
+	end_stage(analysis, "heap", since);
+	analysis->shapes = ri_shapes_create(analysis->layout, analysis->types);
+	analysis->population = ri_population_create(analysis->target, analysis->modules,
+						    analysis->types, analysis->heap,
+						    analysis->layout, analysis->shapes,
+						    &analysis->gaps);
+	end_stage(analysis, "population", since);
+	analysis->holders = ri_holders_create(analysis->target, analysis->modules, analysis->types,
+					      analysis->heap, analysis->population,
+					      analysis->shapes, choose_thread_count(thread_count),
+					      &analysis->gaps);
+	end_stage(analysis, "holders", since);
+	analysis->graph = ri_graph_create(analysis->holders, analysis->population, analysis->heap,
+					  analysis->shapes);
+	end_stage(analysis, "graph", since);
+}
+
+static void run_checks(struct ri_analysis *analysis)
+{
+	analysis->findings = ri_calloc(1, sizeof(*analysis->findings));
+	for (size_t i = 0; ri_checks[i]; i++)
+		if (ri_checks[i]->run)
+			ri_checks[i]->run(ri_checks[i], analysis, analysis->findings);
+	ri_findings_sort(analysis->findings);
+	if (!ri_analysis_has_counted(analysis))
+		ri_gaps_add(&analysis->gaps, RI_GAP_MATTERS, "check",
+			    analysis->layout->types.count
+				    ? "no counted type was found: the profiles apply to types of this "
+				      "program, but no object or group of them is in memory"
+				    : "no counted type was found: no profile applies to this program's "
+				      "types; name one with --profile");
+}
+
+static struct ri_error *run_stages(struct ri_analysis *analysis,
+				   const struct ri_analysis_options *options)
+{
+	struct ri_error *error;
+	double since = now();
+
+	/* First: a mistake in a profile must not cost a live process its pause. */
+	error = read_profiles(analysis, options);
+	if (error)
+		return error;
+	end_stage(analysis, "profiles", &since);
+	error = open_target(analysis, options);
+	if (error)
+		return error;
+	end_stage(analysis, "target", &since);
+	error = ri_modules_create(analysis->target, &options->modules, &analysis->gaps,
+				  &analysis->modules);
+	if (error)
+		return error;
+	end_stage(analysis, "modules", &since);
+	analysis->types = ri_types_create(analysis->modules, &analysis->gaps);
+	end_stage(analysis, "types", &since);
+	analysis->layout = ri_layout_create((const struct ri_profile *const *)analysis->profiles,
+					    analysis->profile_is_user, analysis->profile_count,
+					    analysis->types, analysis->modules, &analysis->gaps);
+	end_stage(analysis, "layout", &since);
+	take_census(analysis, options->thread_count, &since);
+	run_checks(analysis);
+	end_stage(analysis, "checks", &since);
+	return NULL;
+}
+
+struct ri_error *ri_analysis_create(const struct ri_analysis_options *options,
+				    struct ri_analysis **ret)
+{
+	struct ri_analysis *analysis = ri_calloc(1, sizeof(*analysis));
+	struct ri_error *error;
+
+	ri_gaps_init(&analysis->gaps);
+	analysis->is_strict = options->is_strict;
+	error = run_stages(analysis, options);
+	if (error) {
+		ri_analysis_destroy(analysis);
+		return error;
+	}
+	*ret = analysis;
+	return NULL;
+}
+
+void ri_analysis_destroy(struct ri_analysis *analysis)
+{
+	if (!analysis)
+		return;
+	ri_findings_destroy(analysis->findings);
+	ri_graph_destroy(analysis->graph);
+	ri_holders_destroy(analysis->holders);
+	ri_population_destroy(analysis->population);
+	ri_shapes_destroy(analysis->shapes);
+	ri_heap_destroy(analysis->heap);
+	ri_layout_destroy(analysis->layout);
+	for (size_t i = 0; i < analysis->profile_count; i++)
+		ri_profile_destroy(analysis->profiles[i]);
+	free(analysis->profiles);
+	free(analysis->profile_is_user);
+	ri_types_destroy(analysis->types);
+	ri_modules_destroy(analysis->modules);
+	ri_target_close(analysis->target);
+	ri_gaps_deinit(&analysis->gaps);
+	free(analysis);
+}

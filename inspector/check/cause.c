@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What is wrong with one object itself: the one place that knows which code
+ * comes first where several are true at once.
+ *
+ *   ignored, suspect             exempt from everything
+ *   dead and chained in a group  dead-member
+ *   in a free block              dangling where something certain holds it, else nothing:
+ *                                what stands in a free block says nothing about magic or count
+ *   magic wrong                  bad-magic
+ *   freed magic                  bad-magic where something certain holds it, else nothing
+ *   immortal                     exempt: its count means nothing
+ *   count impossible, saturated  bad-count
+ *   count dead                   bad-count where something certain holds it, else nothing
+ *
+ * A group whose own head lies in freed memory makes no dead members: both are
+ * gone, and what is left of the list is nobody's.
+ */
+#include "check/cause.h"
+
+static bool is_member_of_living_group(const struct ri_population *population, uint32_t object)
+{
+	if (!population->member_of_first)
+		return false;
+	for (uint32_t i = population->member_of_first[object];
+	     i < population->member_of_first[object + 1]; i++) {
+		uint32_t m = population->member_of[i];
+		uint32_t g = population->memberships[m].group;
+
+		if (!(population->groups[g].state & RI_GROUP_HEAD_FREED))
+			return true;
+	}
+	return false;
+}
+
+enum ri_object_cause ri_object_cause(const struct ri_analysis *analysis, uint32_t object)
+{
+	const struct ri_population *population = analysis->population;
+	uint32_t state = population->objects[object].state;
+	bool is_held = analysis->holders && analysis->holders->certain[object] > 0;
+
+	if (state & (RI_OBJECT_IGNORE | RI_OBJECT_SUSPECT))
+		return RI_CAUSE_EXEMPT;
+	if ((state & RI_OBJECT_DEAD_BITS) && is_member_of_living_group(population, object))
+		return RI_CAUSE_DEAD_MEMBER;
+	if (state & RI_OBJECT_FREED)
+		return is_held ? RI_CAUSE_FREED : RI_CAUSE_DEAD;
+	if (state & RI_OBJECT_MAGIC_BAD)
+		return RI_CAUSE_BAD_MAGIC;
+	if (state & RI_OBJECT_MAGIC_DEAD)
+		return is_held ? RI_CAUSE_BAD_MAGIC : RI_CAUSE_DEAD;
+	if (state & RI_OBJECT_IMMORTAL)
+		return RI_CAUSE_EXEMPT;
+	if (state & (RI_OBJECT_COUNT_IMPOSSIBLE | RI_OBJECT_SATURATED))
+		return RI_CAUSE_BAD_COUNT;
+	if (state & RI_OBJECT_COUNT_DEAD)
+		return is_held ? RI_CAUSE_BAD_COUNT : RI_CAUSE_DEAD;
+	return RI_CAUSE_NONE;
+}
+
+void ri_finding_imply_states(struct ri_finding *finding, const struct ri_analysis *analysis,
+			     uint32_t object)
+{
+	uint32_t state = analysis->population->objects[object].state;
+	uint32_t certain = analysis->holders ? analysis->holders->certain[object] : 0;
+
+	if (state & (RI_OBJECT_MAGIC_BAD | RI_OBJECT_MAGIC_DEAD))
+		ri_finding_imply(finding, "bad-magic");
+	if (state & RI_OBJECT_DESCRIPTOR_BAD)
+		ri_finding_imply(finding, "bad-type");
+	if (((state & (RI_OBJECT_COUNT_IMPOSSIBLE | RI_OBJECT_SATURATED)) &&
+	     !(state & RI_OBJECT_FREED)) ||
+	    ((state & RI_OBJECT_COUNT_DEAD) && certain))
+		ri_finding_imply(finding, "bad-count");
+	if (state & RI_OBJECT_FREED)
+		ri_finding_imply(finding, "freed-object");
+	if ((state & RI_OBJECT_DEAD_BITS) && certain)
+		ri_finding_imply(finding, "dangling");
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Beside ri_object_cause() (check.h): the codes that one primary finding
+ * implies.
+ */
+#ifndef RI_CHECK_CAUSE_H
+#define RI_CHECK_CAUSE_H
+
+#include "check/check.h"
+#include "check/evidence.h"
+
+/* Puts into `also` every code that the state of `object` bears out besides the
+ * finding's own.  In a free block the magic and the count are what is left
+ * there: named where they are wrong, never a finding of their own. */
+void ri_finding_imply_states(struct ri_finding *finding, const struct ri_analysis *analysis,
+			     uint32_t object);
+
+#endif

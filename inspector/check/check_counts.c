@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Stored counts against their holders: surplus and deficit, for objects whose
+ * header is sound.  An object marked as no leak is not compared from above:
+ * the program says that something outside this memory holds it.
+ *
+ * Objects of a type whose counts are nearly all off by one constant (policy)
+ * are left to that note where they have exactly that constant.
+ *
+ * For every surplus the bound is computed, one pass over memory for all: with
+ * fewer words in all memory than the count says, no rule of ownership could
+ * explain it.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "check/cause.h"
+
+/* [start, end) that handles of `object` can point into: its block, unless that
+ * holds other objects too. */
+static struct ri_bound_query bound_query(const struct ri_analysis *analysis, uint32_t object)
+{
+	const struct ri_population *population = analysis->population;
+	const struct ri_object *o = &population->objects[object];
+	struct ri_bound_query query = { ri_object_start(population, o),
+					ri_object_end(population, o), 0 };
+	const struct ri_block *block;
+	bool is_shared;
+
+	if (!analysis->heap || o->block >= analysis->heap->block_count)
+		return query;
+	is_shared = (object > 0 && population->objects[object - 1].block == o->block) ||
+		    (object + 1 < population->object_count &&
+		     population->objects[object + 1].block == o->block);
+	block = &analysis->heap->blocks[o->block];
+	if (!is_shared && block->addr <= query.start) {
+		query.start = block->addr;
+		if (block->addr + block->size_bytes > query.end)
+			query.end = block->addr + block->size_bytes;
+	}
+	return query;
+}
+
+/* Whether `residual` of `object` is a finding; `offset` is its type's policy. */
+static bool is_off(const struct ri_analysis *analysis, uint32_t object, int64_t offset,
+		   int64_t residual)
+{
+	uint32_t held = analysis->holders->certain[object];
+
+	if (!residual || ri_object_cause(analysis, object) != RI_CAUSE_NONE)
+		return false;
+	if (residual > 0 && (analysis->population->objects[object].state & RI_OBJECT_NOT_LEAK))
+		return false;
+	if (offset && residual == offset && (held || analysis->holders->possible[object]) &&
+	    !ri_object_is_unreachable(analysis, object))
+		return false;
+	return true;
+}
+
+static void report_surplus(struct ri_finding *finding, const struct ri_analysis *analysis,
+			   const struct ri_absence *absence, const struct ri_bound_query *bound)
+{
+	int64_t surplus = finding->stored - finding->certain - finding->possible;
+	const struct ri_object *object = &analysis->population->objects[finding->object];
+
+	ri_finding_summarize(finding,
+			     "%s 0x%" PRIx64 ": count %" PRId64 ", %" PRId64
+			     " holders: %" PRId64 " more than anything here holds",
+			     finding->type_name, finding->addr, finding->stored,
+			     finding->certain + finding->possible, surplus);
+	ri_finding_identify(finding, NULL);
+	ri_finding_explain(finding, "count %" PRId64 ", certain holders %" PRId64
+				    ", possible holders %" PRId64,
+			   finding->stored, finding->certain, finding->possible);
+	ri_finding_explain_holders(finding, analysis, finding->object);
+	if (finding->stored > 0 && (uint64_t)finding->stored > bound->words)
+		ri_finding_explain(finding,
+				   "%" PRIu64 " words in all memory point at it: no arrangement of "
+				   "ownership explains the count",
+				   bound->words);
+	else
+		ri_finding_explain(finding,
+				   "%" PRIu64 " words in all memory point at it, stale and untyped "
+				   "ones included",
+				   bound->words);
+	ri_finding_explain(finding, "leaked, or held from outside this memory");
+	if (object->state & RI_OBJECT_STATIC)
+		ri_finding_explain(finding, "it lies in static memory: a first reference that nobody "
+					    "ever puts would explain 1");
+	ri_finding_imply_states(finding, analysis, finding->object);
+	ri_finding_rest_on_absence(finding, analysis, absence);
+	ri_finding_rest_on_liveness(finding, analysis);
+	ri_finding_explain(finding, "holders 0x%" PRIx64, finding->addr);
+}
+
+static void run_surplus(const struct ri_check *check, const struct ri_analysis *analysis,
+			struct ri_findings *findings)
+{
+	const struct ri_population *population = analysis->population;
+	struct ri_absence absence = ri_absence_measure(analysis);
+	int64_t *offsets = ri_policy_offsets(analysis);
+	RI_VEC(uint32_t) suspects = { 0 };
+	struct ri_bound_query *queries;
+
+	for (uint32_t o = 0; o < population->object_count; o++) {
+		int64_t residual = ri_object_residual(analysis, o);
+
+		if (residual > 0 &&
+		    is_off(analysis, o, offsets[population->objects[o].type], residual))
+			*ri_push(&suspects) = o;
+	}
+	queries = ri_calloc(suspects.count, sizeof(*queries));
+	for (size_t i = 0; i < suspects.count; i++)
+		queries[i] = bound_query(analysis, suspects.items[i]);
+	if (suspects.count)
+		ri_holders_bound(analysis->target, queries, suspects.count);
+	for (size_t i = 0; i < suspects.count; i++)
+		report_surplus(ri_finding_of_object(findings, check, analysis, suspects.items[i]),
+			       analysis, &absence, &queries[i]);
+	free(queries);
+	ri_vec_deinit(&suspects);
+	free(offsets);
+}
+
+const struct ri_check ri_check_surplus = {
+	.code = "surplus",
+	.severity = RI_SEVERITY_WARNING,
+	.summary = "a count is higher than everything that holds the object",
+	.help = "The stored count exceeds all certain and possible holders that were found in "
+		"memory. A reference was taken and its pointer forgotten, so the object can never "
+		"be freed; or something outside this memory holds it (the kernel, another "
+		"process). The evidence gives the number of words in all memory that point at it: "
+		"where even that is less than the count, no rule of ownership could explain it.",
+	.run = run_surplus,
+};
+
+static void run_deficit(const struct ri_check *check, const struct ri_analysis *analysis,
+			struct ri_findings *findings)
+{
+	const struct ri_population *population = analysis->population;
+	int64_t *offsets = ri_policy_offsets(analysis);
+
+	for (uint32_t o = 0; o < population->object_count; o++) {
+		int64_t residual = ri_object_residual(analysis, o);
+		struct ri_finding *finding;
+
+		if (residual >= 0 ||
+		    !is_off(analysis, o, offsets[population->objects[o].type], residual))
+			continue;
+		finding = ri_finding_of_object(findings, check, analysis, o);
+		ri_finding_summarize(finding,
+				     "%s 0x%" PRIx64 ": count %" PRId64 ", but %" PRId64
+				     " certain holders: %" PRId64 " too few",
+				     finding->type_name, finding->addr, finding->stored,
+				     finding->certain, -residual);
+		ri_finding_identify(finding, NULL);
+		ri_finding_explain(finding, "count %" PRId64 ", certain holders %" PRId64
+					    ", possible holders %" PRId64,
+				   finding->stored, finding->certain, finding->possible);
+		ri_finding_explain_holders(finding, analysis, o);
+		ri_finding_explain(finding, "it will be freed while it is still held");
+		ri_finding_imply_states(finding, analysis, o);
+		ri_finding_rest_on_liveness(finding, analysis);
+		ri_finding_explain(finding, "holders 0x%" PRIx64, finding->addr);
+	}
+	free(offsets);
+}
+
+const struct ri_check ri_check_deficit = {
+	.code = "deficit",
+	.severity = RI_SEVERITY_ERROR,
+	.summary = "more certain holders than the count says: an early free is bound to happen",
+	.help = "More holders certainly own a reference than the stored count says. When they all "
+		"put theirs, the count reaches zero while one still points at the object: a use "
+		"after free. A get is missing, or one reference was put twice. If the holders of "
+		"one class only borrow, say so in a profile (`borrows`).",
+	.run = run_deficit,
+};

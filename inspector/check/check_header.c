@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The header of each object: bad-magic, bad-type, bad-count.  One pass over the
+ * objects each; which of them speaks for an object is ri_object_cause()'s.
+ *
+ * A group's head carries a magic too in some conventions; a wrong one is the
+ * same code, with the group as its subject.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "check/cause.h"
+
+/* The first magic rule of the object's convention and what stands there. */
+static void explain_magic(struct ri_finding *finding, const struct ri_analysis *analysis,
+			  uint32_t object)
+{
+	const struct ri_population *population = analysis->population;
+	const struct ri_object *o = &population->objects[object];
+	const struct ri_counted_type *type = &population->types[o->type];
+	const struct ri_convention *convention;
+	bool has_image = analysis->target && analysis->target->image;
+
+	if (!analysis->layout || type->convention >= analysis->layout->conventions.count)
+		return;
+	convention = &analysis->layout->conventions.items[type->convention];
+	for (size_t i = 0; has_image && i < convention->magic_count; i++) {
+		const struct ri_magic_rule *rule = &convention->magics[i];
+		uint64_t base = rule->at_end ? ri_object_end(population, o)
+					     : ri_object_header(population, o);
+		int64_t value;
+
+		if (!ri_field_read(analysis->target->image, base, &rule->field, &value))
+			continue;
+		if (rule->field.size_bytes < 8)
+			value &= (int64_t)((1ull << 8 * rule->field.size_bytes) - 1);
+		if (rule->live_count)
+			ri_finding_explain(finding, "magic is 0x%" PRIx64 ", a live object has 0x%"
+						    PRIx64, (uint64_t)value, rule->live[0]);
+		else
+			ri_finding_explain(finding, "magic is 0x%" PRIx64, (uint64_t)value);
+	}
+}
+
+static void explain_found(struct ri_finding *finding, uint32_t found)
+{
+	static const struct {
+		uint32_t bit;
+		const char *text;
+	} ways[] = {
+		{ RI_FOUND_GROUP, "a group's chain" },
+		{ RI_FOUND_POINTER, "a typed pointer" },
+		{ RI_FOUND_DESCRIPTOR, "its descriptor" },
+		{ RI_FOUND_VARIABLE, "a variable" },
+		{ RI_FOUND_EMBEDDED, "the object around it" },
+		{ RI_FOUND_MAGIC, "its magic" },
+		{ RI_FOUND_ASSUMED, "the user's word" },
+	};
+
+	for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++)
+		if (found & ways[i].bit)
+			ri_finding_explain(finding, "known by %s", ways[i].text);
+}
+
+static void check_object_magic(const struct ri_check *check, const struct ri_analysis *analysis,
+			       struct ri_findings *findings, uint32_t object)
+{
+	const struct ri_object *o = &analysis->population->objects[object];
+	bool is_dead = o->state & RI_OBJECT_MAGIC_DEAD;
+	struct ri_finding *finding = ri_finding_of_object(findings, check, analysis, object);
+
+	ri_finding_summarize(finding, "%s 0x%" PRIx64 " %s", finding->type_name, o->addr,
+			     is_dead ? "carries the magic of a freed object and is still held"
+				     : "does not carry its type's magic");
+	ri_finding_identify(finding, NULL);
+	explain_magic(finding, analysis, object);
+	explain_found(finding, o->found);
+	ri_finding_explain_holders(finding, analysis, object);
+	ri_finding_imply_states(finding, analysis, object);
+	ri_finding_explain(finding, "show 0x%" PRIx64, o->addr);
+}
+
+static void run_bad_magic(const struct ri_check *check, const struct ri_analysis *analysis,
+			  struct ri_findings *findings)
+{
+	const struct ri_population *population = analysis->population;
+
+	for (uint32_t o = 0; o < population->object_count; o++)
+		if (ri_object_cause(analysis, o) == RI_CAUSE_BAD_MAGIC)
+			check_object_magic(check, analysis, findings, o);
+	for (uint32_t g = 0; g < population->group_count; g++) {
+		const struct ri_group *group = &population->groups[g];
+		struct ri_finding *finding;
+
+		if (!(group->state & RI_GROUP_HEAD_BAD_MAGIC) ||
+		    (group->state & RI_GROUP_HEAD_FREED))
+			continue;
+		finding = ri_finding_of_group(findings, check, analysis, g);
+		ri_finding_summarize(finding, "group %s: its head 0x%" PRIx64
+					      " does not carry the magic of a group",
+				     finding->group_name, group->struct_addr);
+		ri_finding_identify(finding, NULL);
+		ri_finding_explain(finding, "%" PRIu32 " members are chained to it",
+				   group->member_count);
+		ri_finding_show_group(finding, analysis, g);
+	}
+}
+
+const struct ri_check ri_check_bad_magic = {
+	.code = "bad-magic",
+	.severity = RI_SEVERITY_ERROR,
+	.summary = "an object does not carry its type's magic",
+	.help = "An object that is known from elsewhere (a group chains it, a typed pointer or a "
+		"descriptor says so) does not carry the magic of its type, or it carries the magic "
+		"of a freed object while something certain still holds it. Either the header was "
+		"overwritten, or the pointer that leads there is stale. Look at the neighbouring "
+		"words with `show`, and at who holds it with `holders`.",
+	.run = run_bad_magic,
+};
+
+static void run_bad_type(const struct ri_check *check, const struct ri_analysis *analysis,
+			 struct ri_findings *findings)
+{
+	const struct ri_population *population = analysis->population;
+
+	for (uint32_t o = 0; o < population->object_count; o++) {
+		enum ri_object_cause cause;
+		struct ri_finding *finding;
+
+		if (!(population->objects[o].state & RI_OBJECT_DESCRIPTOR_BAD))
+			continue;
+		cause = ri_object_cause(analysis, o);
+		if (cause != RI_CAUSE_NONE && cause != RI_CAUSE_BAD_COUNT)
+			continue;
+		finding = ri_finding_of_object(findings, check, analysis, o);
+		ri_finding_summarize(finding,
+				     "%s 0x%" PRIx64 ": its descriptor pointer is none of its type's",
+				     finding->type_name, finding->addr);
+		ri_finding_identify(finding, NULL);
+		explain_found(finding, population->objects[o].found);
+		ri_finding_explain(finding, "show 0x%" PRIx64, finding->addr);
+	}
+}
+
+const struct ri_check ri_check_bad_type = {
+	.code = "bad-type",
+	.severity = RI_SEVERITY_ERROR,
+	.summary = "an object's type descriptor is not one of its type's",
+	.help = "The pointer to the type descriptor or vtable in the header does not lead to a "
+		"descriptor that the object's type has. A call through it would run code of "
+		"another type, or none. The header was overwritten, or the memory was used for "
+		"another object meanwhile.",
+	.run = run_bad_type,
+};
+
+static const char *count_fault(uint32_t state)
+{
+	if (state & RI_OBJECT_SATURATED)
+		return "is saturated: it was counted beyond its range and will never reach zero";
+	if (state & RI_OBJECT_COUNT_IMPOSSIBLE)
+		return "is impossible for its type";
+	return "says that it is dead while it is held";
+}
+
+static void run_bad_count(const struct ri_check *check, const struct ri_analysis *analysis,
+			  struct ri_findings *findings)
+{
+	const struct ri_population *population = analysis->population;
+
+	for (uint32_t o = 0; o < population->object_count; o++) {
+		const struct ri_object *object = &population->objects[o];
+		struct ri_finding *finding;
+
+		if (ri_object_cause(analysis, o) != RI_CAUSE_BAD_COUNT)
+			continue;
+		finding = ri_finding_of_object(findings, check, analysis, o);
+		ri_finding_summarize(finding, "%s 0x%" PRIx64 ": count %" PRId64 " %s",
+				     finding->type_name, object->addr, object->count,
+				     count_fault(object->state));
+		ri_finding_identify(finding, NULL);
+		if (object->count < 0)
+			ri_finding_explain(finding, "negative: put more often than it was taken");
+		ri_finding_explain(finding, "%" PRId64 " certain and %" PRId64 " possible holders",
+				   finding->certain, finding->possible);
+		ri_finding_explain_holders(finding, analysis, o);
+		ri_finding_imply_states(finding, analysis, o);
+		ri_finding_explain(finding, "holders 0x%" PRIx64, object->addr);
+	}
+}
+
+const struct ri_check ri_check_bad_count = {
+	.code = "bad-count",
+	.severity = RI_SEVERITY_ERROR,
+	.summary = "a count has a value that no sound object has",
+	.help = "The stored count itself cannot be right: negative, saturated, a poison value, "
+		"beyond what the type allows, or zero while somebody certain holds the object. "
+		"Usually one reference too many was dropped, or the count was overwritten. "
+		"`holders` lists who would use the object after it is gone.",
+	.run = run_bad_count,
+};

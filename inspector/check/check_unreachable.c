@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Leaks that the graph shows: unreachable and group-only (cycle is a file of its
+ * own).  One finding per leak root, the first object of a chain; what hangs on
+ * it is counted by type.
+ *
+ * A leak root that itself is dead or exempt gets no finding; the living objects
+ * that it alone holds are then the first of their chain.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check/cause.h"
+
+/* Objects by the leak root they hang on: items[first[root] .. first[root + 1]). */
+struct chains {
+	uint32_t *first;
+	uint32_t *items;
+};
+
+static struct chains chains_create(const struct ri_analysis *analysis)
+{
+	size_t count = analysis->population->object_count;
+	const uint32_t *root = analysis->graph->leak_root;
+	struct chains chains = { ri_calloc(count + 2, sizeof(uint32_t)),
+				 ri_calloc(count, sizeof(uint32_t)) };
+
+	for (size_t o = 0; o < count; o++)
+		if (root[o] != RI_NONE && root[o] != o)
+			chains.first[root[o] + 2]++;
+	for (size_t o = 2; o < count + 2; o++)
+		chains.first[o] += chains.first[o - 1];
+	for (uint32_t o = 0; o < count; o++)
+		if (root[o] != RI_NONE && root[o] != o)
+			chains.items[chains.first[root[o] + 1]++] = o;
+	return chains;
+}
+
+static void chains_destroy(struct chains *chains)
+{
+	free(chains->first);
+	free(chains->items);
+}
+
+struct type_count {
+	uint32_t type;
+	uint32_t count;
+};
+
+#define TYPES_KEPT 16
+#define TYPES_SHOWN 4
+
+static int compare_type_counts(const void *a, const void *b)
+{
+	const struct type_count *x = a, *y = b;
+
+	if (x->count != y->count)
+		return x->count < y->count ? 1 : -1;
+	return (x->type > y->type) - (x->type < y->type);
+}
+
+static void explain_chain(struct ri_finding *finding, const struct ri_analysis *analysis,
+			  const struct chains *chains, uint32_t root)
+{
+	const struct ri_population *population = analysis->population;
+	struct type_count types[TYPES_KEPT];
+	size_t kept = 0;
+	uint32_t rest = 0;
+	char *bytes;
+
+	if (!analysis->graph->hangs_on_count[root] && !analysis->graph->hangs_on_bytes[root]) {
+		ri_finding_explain(finding, "nothing else hangs on it");
+		return;
+	}
+	bytes = ri_format_bytes(analysis->graph->hangs_on_bytes[root]);
+	ri_finding_explain(finding, "%" PRIu32 " more objects hang on it, %s",
+			   analysis->graph->hangs_on_count[root], bytes);
+	free(bytes);
+	for (uint32_t i = chains->first[root]; i < chains->first[root + 1]; i++) {
+		uint32_t type = population->objects[chains->items[i]].type;
+		size_t t = 0;
+
+		while (t < kept && types[t].type != type)
+			t++;
+		if (t < kept)
+			types[t].count++;
+		else if (kept < TYPES_KEPT)
+			types[kept++] = (struct type_count){ type, 1 };
+		else
+			rest++;
+	}
+	qsort(types, kept, sizeof(*types), compare_type_counts);
+	for (size_t t = 0; t < kept; t++) {
+		if (t < TYPES_SHOWN)
+			ri_finding_explain(finding, "of these %" PRIu32 " %s", types[t].count,
+					   population->types[types[t].type].name);
+		else
+			rest += types[t].count;
+	}
+	if (rest)
+		ri_finding_explain(finding, "of these %" PRIu32 " of other types", rest);
+}
+
+static void explain_group(struct ri_finding *finding, const struct ri_analysis *analysis,
+			  uint32_t object)
+{
+	const struct ri_population *population = analysis->population;
+	bool is_member = population->member_of_first &&
+			 population->member_of_first[object + 1] >
+				 population->member_of_first[object];
+
+	if (finding->group == RI_NONE)
+		ri_finding_explain(finding, "it is in no group and names none");
+	else if (!is_member)
+		ri_finding_explain(finding, "it last belonged to group %s", finding->group_name);
+	else if (analysis->graph->reach[object] & RI_REACH_GROUP)
+		ri_finding_explain(finding, "only its membership in group %s, which borrows, keeps it "
+					    "findable",
+				   finding->group_name);
+	else
+		ri_finding_explain(finding, "it is in group %s", finding->group_name);
+}
+
+/* Whether `object` lies in a block that is known to be used. */
+static bool is_in_used_block(const struct ri_analysis *analysis, uint32_t object)
+{
+	uint32_t block = analysis->population->objects[object].block;
+
+	return analysis->heap && block < analysis->heap->block_count &&
+	       analysis->heap->blocks[block].state == RI_BLOCK_USED;
+}
+
+static void report(const struct ri_check *check, const struct ri_analysis *analysis,
+		   struct ri_findings *findings, const struct ri_absence *absence,
+		   const struct chains *chains, uint32_t object)
+{
+	struct ri_finding *finding = ri_finding_of_object(findings, check, analysis, object);
+
+	ri_finding_summarize(finding, "%s 0x%" PRIx64 ": count %" PRId64
+				      ", and no path leads to it from a root",
+			     finding->type_name, finding->addr, finding->stored);
+	ri_finding_identify(finding, NULL);
+	explain_chain(finding, analysis, chains, object);
+	explain_group(finding, analysis, object);
+	ri_finding_explain_holders(finding, analysis, object);
+	if (analysis->graph->reach[object] & RI_REACH_GROUP)
+		ri_finding_imply(finding, "group-only");
+	if (!is_in_used_block(analysis, object)) {
+		finding->status = RI_FINDING_UNCHECKED;
+		ri_finding_explain(finding, "could not check: it lies in no block that the allocator's "
+					    "records show as used");
+	}
+	ri_finding_rest_on_absence(finding, analysis, absence);
+	ri_finding_rest_on_liveness(finding, analysis);
+	ri_finding_explain(finding, "why 0x%" PRIx64, finding->addr);
+}
+
+/* Unreachable, alive, and the program does not say that this is right. */
+static bool is_leaked(const struct ri_analysis *analysis, uint32_t object)
+{
+	uint32_t state = analysis->population->objects[object].state;
+
+	return ri_object_is_unreachable(analysis, object) &&
+	       !(state & (RI_OBJECT_NOT_LEAK | RI_OBJECT_STATIC)) &&
+	       ri_object_cause(analysis, object) == RI_CAUSE_NONE;
+}
+
+/* Whether every object that may own `object` is dead or exempt.  What plain
+ * blocks between them hold is taken for theirs. */
+static bool is_held_by_the_dead_alone(const struct ri_analysis *analysis, uint32_t object)
+{
+	const struct ri_holders *holders = analysis->holders;
+
+	for (uint64_t i = holders->in_first[object]; i < holders->in_first[object + 1]; i++) {
+		uint64_t edge = holders->in_edges[i];
+		uint32_t source = ri_holders_source(holders, edge);
+		enum ri_object_cause cause;
+
+		if (!ri_edge_may_own(&holders->edges[edge]) || source == object ||
+		    source >= holders->object_count)
+			continue;
+		cause = ri_object_cause(analysis, source);
+		if (cause != RI_CAUSE_DEAD && cause != RI_CAUSE_EXEMPT)
+			return false;
+	}
+	return true;
+}
+
+/* Whether `object` is the first of its chain that can be reported. */
+static bool is_first_of_chain(const struct ri_analysis *analysis, uint32_t object)
+{
+	const struct ri_graph *graph = analysis->graph;
+	uint32_t root = graph->leak_root[object];
+	enum ri_object_cause cause;
+
+	if (graph->cycle_of[object] != RI_NONE)
+		return false;
+	if (root == object || root == RI_NONE)
+		return true;
+	cause = ri_object_cause(analysis, root);
+	return (cause == RI_CAUSE_DEAD || cause == RI_CAUSE_EXEMPT) &&
+	       is_held_by_the_dead_alone(analysis, object);
+}
+
+static void run_unreachable(const struct ri_check *check, const struct ri_analysis *analysis,
+			    struct ri_findings *findings)
+{
+	struct ri_absence absence = ri_absence_measure(analysis);
+	struct chains chains;
+
+	if (!analysis->graph)
+		return;
+	chains = chains_create(analysis);
+	for (uint32_t o = 0; o < analysis->population->object_count; o++)
+		if (is_leaked(analysis, o) && is_first_of_chain(analysis, o))
+			report(check, analysis, findings, &absence, &chains, o);
+	chains_destroy(&chains);
+}
+
+const struct ri_check ri_check_unreachable = {
+	.code = "unreachable",
+	.severity = RI_SEVERITY_WARNING,
+	.summary = "a live object that no path from a root leads to",
+	.help = "The object's block is used and its count is alive, but no variable, stack, register "
+		"or thread-local word leads to it over owners, certain or possible. It is leaked. "
+		"Only the first object of each chain is reported, with what hangs on it: fix that "
+		"one and the rest goes with it. The group that it is in or last was in often "
+		"names the code that lost it.",
+	.run = run_unreachable,
+};
+
+static void run_group_only(const struct ri_check *check, const struct ri_analysis *analysis,
+			   struct ri_findings *findings)
+{
+	const struct ri_population *population = analysis->population;
+
+	for (uint32_t g = 0; analysis->graph && g < population->group_count; g++) {
+		const struct ri_group *group = &population->groups[g];
+		struct ri_finding *finding = NULL;
+
+		for (uint32_t i = 0; i < group->member_count; i++) {
+			uint32_t o = population->memberships[group->first_member + i].object;
+
+			if (!is_leaked(analysis, o) ||
+			    !(analysis->graph->reach[o] & RI_REACH_GROUP))
+				continue;
+			if (!finding)
+				finding = ri_finding_of_group(findings, check, analysis, g);
+			*ri_push(&finding->addrs) = population->objects[o].addr;
+		}
+		if (!finding)
+			continue;
+		ri_finding_summarize(finding, "group %s: nothing but this group leads to %zu of its %"
+					      PRIu32 " members",
+				     finding->group_name, finding->addrs.count, group->member_count);
+		ri_finding_identify(finding, NULL);
+		ri_finding_explain(finding, "membership in it owns nothing");
+		ri_finding_show_group(finding, analysis, g);
+	}
+}
+
+const struct ri_check ri_check_group_only = {
+	.code = "group-only",
+	.severity = RI_SEVERITY_NOTE,
+	.summary = "only a group that owns nothing keeps objects findable",
+	.help = "Objects are still chained in a group that is known to borrow, and nothing else "
+		"leads to them: iterating the group finds them, but nobody will ever put their "
+		"last reference. The leak itself is reported as `unreachable` (which names this "
+		"code beside it) or `cycle`; this note names the group and all such members.",
+	.run = run_group_only,
+};

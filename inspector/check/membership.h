@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What a member says about the group that it is in: shared by the checks of
+ * groups.
+ */
+#ifndef RI_CHECK_MEMBERSHIP_H
+#define RI_CHECK_MEMBERSHIP_H
+
+#include "check/check.h"
+
+enum ri_back_state {
+	RI_BACK_NONE,     /* the group's rule has no back pointer */
+	RI_BACK_FITS,     /* it names this group */
+	RI_BACK_NULL,
+	RI_BACK_OTHER,    /* it names something else */
+};
+
+/*
+ * The back pointer that belongs to membership `membership`.  *ret_value is what
+ * it holds (0: null or unknown) and *ret_group the group it names, RI_NONE where
+ * it names none.
+ */
+enum ri_back_state ri_membership_back(const struct ri_analysis *analysis, uint32_t membership,
+				      uint64_t *ret_value, uint32_t *ret_group);
+
+#endif

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The verdict of an analysis: findings, clean, or could not check.  A sure
+ * finding decides; without one, any doubt that matters keeps the answer from
+ * being clean.
+ */
+#include "check/verdict.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "check/evidence.h"
+
+bool ri_analysis_has_counted(const struct ri_analysis *analysis)
+{
+	return analysis->population &&
+	       (analysis->population->object_count || analysis->population->group_count);
+}
+
+void ri_analysis_count_findings(const struct ri_analysis *analysis, size_t *ret_sure,
+				size_t *ret_unchecked, size_t *ret_notes)
+{
+	*ret_sure = *ret_unchecked = *ret_notes = 0;
+	for (size_t i = 0; analysis->findings && i < analysis->findings->count; i++) {
+		const struct ri_finding *finding = &analysis->findings->items[i];
+
+		if (finding->check->severity == RI_SEVERITY_NOTE)
+			++*ret_notes;
+		else if (finding->status == RI_FINDING_SURE)
+			++*ret_sure;
+		else
+			++*ret_unchecked;
+	}
+}
+
+static bool has_gap_of_check(const struct ri_analysis *analysis)
+{
+	for (size_t i = 0; i < analysis->gaps.count; i++)
+		if (analysis->gaps.items[i].weight == RI_GAP_MATTERS &&
+		    !strcmp(analysis->gaps.items[i].stage, "check"))
+			return true;
+	return false;
+}
+
+void ri_analysis_doubts(const struct ri_analysis *analysis, ri_doubts *doubts)
+{
+	struct ri_absence absence = ri_absence_measure(analysis);
+	size_t sure, unchecked, notes;
+
+	ri_analysis_count_findings(analysis, &sure, &unchecked, &notes);
+	for (size_t i = 0; i < analysis->gaps.count; i++)
+		if (analysis->gaps.items[i].weight == RI_GAP_MATTERS)
+			*ri_push(doubts) = ri_strdup(analysis->gaps.items[i].message);
+	if (!ri_analysis_has_counted(analysis) && !has_gap_of_check(analysis))
+		*ri_push(doubts) = ri_strdup("no counted type was found");
+	if (absence.truncated_percent > 0)
+		*ri_push(doubts) = ri_format("%.3g %% of the core's bytes are cut off",
+					     absence.truncated_percent);
+	if (absence.missing_bytes) {
+		char *bytes = ri_format_bytes(absence.missing_bytes);
+
+		*ri_push(doubts) = ri_format("%s of writable memory are missing", bytes);
+		free(bytes);
+	}
+	if (absence.blind_threads)
+		*ri_push(doubts) = ri_format("%zu threads without registers",
+					     absence.blind_threads);
+	if (analysis->heap && analysis->heap->foreign_allocator &&
+	    ri_analysis_has_counted(analysis))
+		*ri_push(doubts) = ri_format("counted objects under an allocator that is not "
+					     "understood (%s)",
+					     analysis->heap->foreign_allocator);
+	if (unchecked)
+		*ri_push(doubts) = ri_format("%zu findings that could not be checked", unchecked);
+}
+
+void ri_doubts_deinit(ri_doubts *doubts)
+{
+	for (size_t i = 0; i < doubts->count; i++)
+		free(doubts->items[i]);
+	ri_vec_deinit(doubts);
+}
+
+enum ri_verdict ri_analysis_verdict(const struct ri_analysis *analysis)
+{
+	size_t sure, unchecked, notes, doubt_count;
+	ri_doubts doubts = { 0 };
+
+	ri_analysis_count_findings(analysis, &sure, &unchecked, &notes);
+	if (sure)
+		return RI_VERDICT_FINDINGS;
+	ri_analysis_doubts(analysis, &doubts);
+	doubt_count = doubts.count;
+	ri_doubts_deinit(&doubts);
+	return doubt_count ? RI_VERDICT_UNCHECKED : RI_VERDICT_CLEAN;
+}
