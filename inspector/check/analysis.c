@@ -66,7 +66,7 @@ static struct ri_error *read_profiles(struct ri_analysis *analysis,
 
 	for (const struct ri_builtin_profile *b = ri_builtin_profiles;
 	     !options->no_builtin_profiles && b->name; b++) {
-		char *file = ri_format("<builtin>/%s", b->name);
+		char *file = ri_format("<builtin>/%s.yaml", b->name);
 
 		error = ri_profile_parse(file, b->text, b->size_bytes, &profile);
 		free(file);

@@ -50,8 +50,8 @@ static void report_break(const struct ri_check *check, const struct ri_analysis 
 	const struct ri_population *population = analysis->population;
 	const struct ri_group *group = &population->groups[g];
 	struct ri_finding *finding = ri_finding_of_group(findings, check, analysis, g);
-	char *word = ri_describe_addr(analysis, fault->word_addr);
-	char *value = ri_describe_addr(analysis, fault->value);
+	char *word = ri_evidence_addr(analysis, fault->word_addr);
+	char *value = ri_evidence_addr(analysis, fault->value);
 
 	if (fault->object != RI_NONE) {
 		finding->object = fault->object;
@@ -72,7 +72,7 @@ static void report_break(const struct ri_check *check, const struct ri_analysis 
 	free(word);
 	free(value);
 	if (fault->expected) {
-		char *expected = ri_describe_addr(analysis, fault->expected);
+		char *expected = ri_evidence_addr(analysis, fault->expected);
 
 		ri_finding_explain(finding, "its neighbour implies %s", expected);
 		free(expected);
@@ -131,7 +131,7 @@ static void run_list_loop(const struct ri_check *check, const struct ri_analysis
 		if (!(group->state & RI_GROUP_LOOP) || (group->state & RI_GROUP_HEAD_FREED))
 			continue;
 		finding = ri_finding_of_group(findings, check, analysis, g);
-		node = ri_describe_addr(analysis, group->loop_node);
+		node = ri_evidence_addr(analysis, group->loop_node);
 		ri_finding_summarize(finding,
 				     "group %s: the chain comes back to node 0x%" PRIx64
 				     " without passing the head",

@@ -38,7 +38,7 @@ static const char *death(uint32_t state)
 static void explain_break(struct ri_finding *finding, const struct ri_analysis *analysis,
 			  const struct ri_group_break *fault)
 {
-	char *value = ri_describe_addr(analysis, fault->value);
+	char *value = ri_evidence_addr(analysis, fault->value);
 
 	ri_finding_explain(finding, "its link word 0x%" PRIx64 " holds %s: %s", fault->word_addr,
 			   value, fault->what);
@@ -116,7 +116,7 @@ static void run_foreign_member(const struct ri_check *check, const struct ri_ana
 		if (population->groups[node->group].state & RI_GROUP_HEAD_FREED)
 			continue;
 		finding = ri_finding_of_group(findings, check, analysis, node->group);
-		what = ri_describe_addr(analysis, node->node);
+		what = ri_evidence_addr(analysis, node->node);
 		finding->addr = node->node;
 		ri_finding_summarize(finding, "group %s: node 0x%" PRIx64 " is no %s",
 				     finding->group_name, node->node,
@@ -144,7 +144,7 @@ static void report_wrong_group(const struct ri_check *check, const struct ri_ana
 {
 	const struct ri_membership *m = &analysis->population->memberships[membership];
 	struct ri_finding *finding = ri_finding_of_object(findings, check, analysis, m->object);
-	char *named = ri_describe_addr(analysis, value);
+	char *named = ri_evidence_addr(analysis, value);
 
 	ri_finding_set_group(finding, analysis, m->group);
 	if (back == RI_BACK_NULL)

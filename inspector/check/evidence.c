@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Findings for objects and groups, and what they rest on: see evidence.h.
- * Addresses are put into words by describe.c.  Knows no check; which evidence a
- * code needs is the check's business.
+ * Knows no check; which evidence a code needs is the check's business.
  */
 #include "check/evidence.h"
 
@@ -10,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/strings.h"
+#include "census/describe.h"
 
 struct ri_absence ri_absence_measure(const struct ri_analysis *analysis)
 {
@@ -200,6 +199,24 @@ void ri_finding_show_group(struct ri_finding *finding, const struct ri_analysis 
 		ri_finding_explain(finding, "group %s", g->name);
 	else
 		ri_finding_explain(finding, "group 0x%" PRIx64, g->struct_addr);
+}
+
+char *ri_evidence_addr(const struct ri_analysis *analysis, uint64_t addr)
+{
+	const struct ri_describer describer = {
+		.target = analysis->target,
+		.modules = analysis->modules,
+		.heap = analysis->heap,
+		.population = analysis->population,
+		.shapes = analysis->shapes,
+		.holders = analysis->holders,
+	};
+
+	if (!addr)
+		return ri_strdup("null");
+	if (!analysis->target || !analysis->modules || !analysis->heap || !analysis->population)
+		return ri_format("0x%" PRIx64, addr);
+	return ri_describe_addr(&describer, addr);
 }
 
 uint32_t ri_object_group(const struct ri_analysis *analysis, uint32_t object)

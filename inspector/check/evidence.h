@@ -3,8 +3,8 @@
  * What the checks share: findings made for an object or a group, evidence in
  * words, and the two conditions that turn a finding into "could not check".
  *
- * Text from the target (names of groups, types, symbols) goes into findings as
- * it stands; whoever prints them escapes.
+ * Names of groups and types may come from the target's memory and go into
+ * findings as they stand; whoever prints findings escapes them.
  */
 #ifndef RI_CHECK_EVIDENCE_H
 #define RI_CHECK_EVIDENCE_H
@@ -67,10 +67,9 @@ void ri_finding_show_group(struct ri_finding *finding, const struct ri_analysis 
 void ri_finding_explain_holders(struct ri_finding *finding, const struct ri_analysis *analysis,
 				uint32_t object);
 
-/* What lies at `addr`: "conn 0x5000 + 16", "all_conns + 8", "free block 0x6000
- * + 16", "not mapped"; starts with the address unless it is an object's or a
- * symbol's.  Owned by the caller. */
-char *ri_describe_addr(const struct ri_analysis *analysis, uint64_t addr);
+/* What lies at `addr` in words (census/describe.h), names escaped; "null" for
+ * 0, the bare address where the stages that know are not there.  Owned by the caller. */
+char *ri_evidence_addr(const struct ri_analysis *analysis, uint64_t addr);
 
 /* "17 bytes", "3.2 MiB"; owned by the caller. */
 char *ri_format_bytes(uint64_t size_bytes);

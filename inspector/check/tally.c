@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Addresses and holders in words: the innermost thing that contains an address
- * is named (object, symbol, block, mapping), and the holders of an object are
- * tallied by class.  Ownership and liveness are taken from the earlier stages.
+ * The holders of an object in words, tallied by class: see evidence.h.  What
+ * each holder is worth was decided by the census.
  */
 #include "check/evidence.h"
 
@@ -21,94 +20,6 @@ char *ri_format_bytes(uint64_t size_bytes)
 	for (value /= 1024; value >= 1023.95 && unit + 1 < sizeof(units) / sizeof(*units); unit++)
 		value /= 1024;
 	return ri_format("%.1f %s", value, units[unit]);
-}
-
-static char *format_offset(const char *what, uint64_t start, uint64_t addr)
-{
-	if (addr == start)
-		return ri_format("%s 0x%" PRIx64, what, start);
-	return ri_format("%s 0x%" PRIx64 " + %" PRIu64, what, start, addr - start);
-}
-
-static char *describe_object(const struct ri_analysis *analysis, uint64_t addr)
-{
-	const struct ri_population *population = analysis->population;
-	uint32_t object = population && population->index ? ri_population_find(population, addr)
-							  : RI_NONE;
-	const char *type;
-	uint64_t start;
-
-	if (object == RI_NONE)
-		return NULL;
-	start = population->objects[object].addr;
-	type = ri_object_type_name(analysis, object);
-	if (addr < start)
-		return ri_format("%s 0x%" PRIx64 " - %" PRIu64, type, start, start - addr);
-	return format_offset(type, start, addr);
-}
-
-static char *describe_symbol(const struct ri_analysis *analysis, uint64_t addr)
-{
-	uint64_t offset = 0;
-	const char *symbol;
-
-	if (!analysis->modules)
-		return NULL;
-	symbol = ri_modules_find_symbol(analysis->modules, addr, true, &offset, NULL);
-	if (!symbol)
-		return NULL;
-	if (!offset)
-		return ri_format("%s (0x%" PRIx64 ")", symbol, addr);
-	return ri_format("%s + %" PRIu64 " (0x%" PRIx64 ")", symbol, offset, addr);
-}
-
-static char *describe_block(const struct ri_analysis *analysis, uint64_t addr)
-{
-	static const char *const names[] = {
-		[RI_BLOCK_USED] = "used block",
-		[RI_BLOCK_FREE] = "free block",
-		[RI_BLOCK_UNKNOWN] = "unread part of the heap",
-		[RI_BLOCK_RECORD] = "allocator's record",
-	};
-	const struct ri_heap *heap = analysis->heap;
-	uint32_t block = heap && heap->index ? ri_heap_find(heap, addr) : RI_NONE;
-
-	if (block == RI_NONE)
-		return NULL;
-	return format_offset(names[heap->blocks[block].state], heap->blocks[block].addr, addr);
-}
-
-static char *describe_mapping(const struct ri_analysis *analysis, uint64_t addr)
-{
-	const struct ri_target *target = analysis->target;
-	const struct ri_range *range;
-	const struct ri_mapping *mapping;
-
-	if (!target || !target->image)
-		return ri_format("0x%" PRIx64, addr);
-	range = ri_image_find(target->image, addr);
-	if (!range)
-		return ri_format("0x%" PRIx64 ", which is not mapped", addr);
-	if (range->kind == RI_RANGE_MISSING)
-		return ri_format("0x%" PRIx64 ", which is missing from the target", addr);
-	mapping = ri_target_find_mapping(target, addr);
-	if (mapping && mapping->path)
-		return ri_format("0x%" PRIx64 " in %s", addr, mapping->path);
-	return ri_format("0x%" PRIx64, addr);
-}
-
-char *ri_describe_addr(const struct ri_analysis *analysis, uint64_t addr)
-{
-	char *text;
-
-	if (!addr)
-		return ri_strdup("null");
-	text = describe_object(analysis, addr);
-	if (!text)
-		text = describe_symbol(analysis, addr);
-	if (!text)
-		text = describe_block(analysis, addr);
-	return text ? text : describe_mapping(analysis, addr);
 }
 
 /* Holders of one class and one worth. */
