@@ -43,8 +43,8 @@ struct ri_profile_field {
 	struct ri_name member;
 	bool has_offset;
 	int64_t offset_bytes;
-	unsigned size_bytes;     /* with has_offset: 1, 2, 4, 8; names also: other sizes are inline
-				  * characters.  0 for places that are not read as a whole */
+	unsigned size_bytes;     /* with has_offset: 1, 2, 4, 8; names: of inline characters, 0: a
+				  * pointer to them; 0 for pointers and for structs */
 	struct ri_mark mark;
 };
 
@@ -203,6 +203,9 @@ struct ri_error *ri_profile_read(const char *path, struct ri_profile **ret);
 /* The same from memory, called `file` in messages. */
 struct ri_error *ri_profile_parse(const char *file, const char *text, size_t size_bytes,
 				  struct ri_profile **ret);
+
+/* An empty profile, to be filled by hand (members at what an absent key means). */
+struct ri_profile *ri_profile_create(const char *file);
 void ri_profile_destroy(struct ri_profile *profile);
 
 /* The built-in profiles: name and YAML text, compiled in from inspector/profiles/.
