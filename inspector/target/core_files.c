@@ -55,17 +55,6 @@ static size_t first_file_behind(const struct ri_core *core, uint64_t addr)
 	return low;
 }
 
-bool ri_path_is_shared_memory(const char *path)
-{
-	static const char *const prefixes[] = { "/memfd:", "/SYSV", "/dev/shm/",
-						"/dev/zero (deleted)" };
-
-	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
-		if (!strncmp(path, prefixes[i], strlen(prefixes[i])))
-			return true;
-	return false;
-}
-
 static int compare_paths(const void *a, const void *b)
 {
 	const struct ri_mapping *const *x = a, *const *y = b;
@@ -92,6 +81,12 @@ static void mark_shared(const struct ri_core *core, struct ri_mapping **rows, si
 {
 	bool by_name = ri_path_is_shared_memory(rows[0]->path), has_read_only = false;
 	enum elf_answer answer = IS_UNKNOWN;
+
+	if (ri_path_is_anonymous(rows[0]->path)) {
+		for (size_t i = 0; i < count; i++)
+			rows[i]->flags |= RI_RANGE_ANONYMOUS;
+		return;
+	}
 
 	for (size_t i = 0; i < count; i++) {
 		enum elf_answer found = look_at_magic(core, rows[i]);
@@ -148,7 +143,7 @@ static uint32_t flags_of(const struct ri_core *core, const struct ri_core_load *
 	if (i == core->notes.files.count || core->notes.files.items[i].start >= load->end)
 		return load->flags | RI_RANGE_ANONYMOUS;
 	row = &core->notes.files.items[i];
-	return load->flags | (row->flags & RI_RANGE_SHARED);
+	return load->flags | (row->flags & (RI_RANGE_SHARED | RI_RANGE_ANONYMOUS));
 }
 
 /*

@@ -5,6 +5,7 @@
  * and live.c.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "target/target.h"
@@ -40,6 +41,22 @@ const struct ri_mapping *ri_target_find_mapping(const struct ri_target *target, 
 		count -= half;
 	}
 	return count && addr >= low->start && addr < low->end ? low : NULL;
+}
+
+bool ri_path_is_shared_memory(const char *path)
+{
+	static const char *const prefixes[] = { "/memfd:", "/SYSV", "/dev/shm/",
+						"/dev/zero (deleted)" };
+
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
+		if (!strncmp(path, prefixes[i], strlen(prefixes[i])))
+			return true;
+	return false;
+}
+
+bool ri_path_is_anonymous(const char *path)
+{
+	return !strncmp(path, "/anon_hugepage", strlen("/anon_hugepage"));
 }
 
 /* By start; where starts are equal, those with a path first. */

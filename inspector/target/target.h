@@ -37,6 +37,7 @@ enum ri_register {
 struct ri_thread {
 	pid_t tid;
 	bool has_registers;      /* false: only the tid is known */
+	bool registers_partial;  /* RIP and RSP alone are real (from /proc), the others 0 */
 	uint64_t registers[RI_REGISTER_COUNT];
 	uint8_t *vector;         /* XSAVE or FXSAVE area, or null; vector_size_bytes long */
 	size_t vector_size_bytes;

@@ -25,6 +25,10 @@ void ri_target_take_auxv(struct ri_target *target, const void *auxv, size_t size
  * POSIX or System V shared memory, a memfd, /dev/zero mapped shared. */
 bool ri_path_is_shared_memory(const char *path);
 
+/* Whether a mapping of a file with this name is anonymous all the same: huge
+ * pages have such a name instead of none. */
+bool ri_path_is_anonymous(const char *path);
+
 /*
  * A core's notes, as far as read.  Threads go straight to the target; rows of
  * NT_FILE stay here until the segments are known.
