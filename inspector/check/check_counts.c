@@ -4,6 +4,9 @@
  * header is sound.  An object marked as no leak is not compared from above:
  * the program says that something outside this memory holds it.
  *
+ * A leaked object that nothing holds has a surplus for the same cause as it is
+ * unreachable; that finding names this code, and there is none of its own.
+ *
  * Objects of a type whose counts are nearly all off by one constant (policy)
  * are left to that note where they have exactly that constant.
  *
@@ -15,6 +18,7 @@
 #include <stdlib.h>
 
 #include "check/cause.h"
+#include "check/leak.h"
 
 /* [start, end) that handles of `object` can point into: its block, unless that
  * holds other objects too. */
@@ -50,6 +54,9 @@ static bool is_off(const struct ri_analysis *analysis, uint32_t object, int64_t 
 	if (!residual || ri_object_cause(analysis, object) != RI_CAUSE_NONE)
 		return false;
 	if (residual > 0 && (analysis->population->objects[object].state & RI_OBJECT_NOT_LEAK))
+		return false;
+	if (residual > 0 && ri_object_is_in_used_block(analysis, object) &&
+	    ri_object_is_leak_root(analysis, object))
 		return false;
 	if (offset && residual == offset && (held || analysis->holders->possible[object]) &&
 	    !ri_object_is_unreachable(analysis, object))

@@ -5,19 +5,21 @@
  * where neighbours disagree become findings.
  *
  * A break inside a member that lies in a free block is the freeing's trace, and
- * dead-member tells it; a group whose head lies in freed memory is told by
- * dead-group.
+ * dead-member tells it; the word that closes a loop is told by list-loop; a group
+ * whose head lies in freed memory is told by dead-group.
  */
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "check/cause.h"
 
-/* Breaks of a group whose member was freed are part of that member's finding. */
+/* Whether another finding has the same cause and names this code. */
 static bool is_told_elsewhere(const struct ri_analysis *analysis, const struct ri_group *group,
 			      const struct ri_group_break *fault)
 {
 	if (group->state & RI_GROUP_HEAD_FREED)
+		return true;
+	if ((group->state & RI_GROUP_LOOP) && fault->value == group->loop_node)
 		return true;
 	return fault->object != RI_NONE &&
 	       (analysis->population->objects[fault->object].state & RI_OBJECT_FREED) &&
@@ -139,6 +141,16 @@ static void run_list_loop(const struct ri_check *check, const struct ri_analysis
 		ri_finding_identify(finding, NULL);
 		ri_finding_explain(finding, "met twice: %s", node);
 		ri_finding_explain(finding, "%" PRIu32 " members were passed", group->member_count);
+		for (uint32_t i = 0; i < group->break_count; i++) {
+			const struct ri_group_break *fault =
+				&population->breaks[group->break_first + i];
+
+			if (fault->value != group->loop_node)
+				continue;
+			ri_finding_explain(finding, "the link word 0x%" PRIx64 " closes the loop",
+					   fault->word_addr);
+			ri_finding_imply(finding, "broken-link");
+		}
 		*ri_push(&finding->addrs) = group->loop_node;
 		ri_finding_show_group(finding, analysis, g);
 		free(node);

@@ -118,9 +118,8 @@ static void run_foreign_member(const struct ri_check *check, const struct ri_ana
 		finding = ri_finding_of_group(findings, check, analysis, node->group);
 		what = ri_evidence_addr(analysis, node->node);
 		finding->addr = node->node;
-		ri_finding_summarize(finding, "group %s: node 0x%" PRIx64 " is no %s",
-				     finding->group_name, node->node,
-				     finding->type_name ? finding->type_name : "element of it");
+		ri_finding_summarize(finding, "group %s: node 0x%" PRIx64 " is no element of it",
+				     finding->group_name, node->node);
 		ri_finding_identify(finding, NULL);
 		ri_finding_explain(finding, "there lies %s", what);
 		ri_finding_show_group(finding, analysis, node->group);

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Leaks that the graph shows: unreachable and group-only (cycle is a file of its
- * own).  One finding per leak root, the first object of a chain; what hangs on
- * it is counted by type.
+ * own).  One finding per leak root, the first object of a chain (leak.h); what
+ * hangs on it is counted by type.  A root that a borrowing group still leads to
+ * is group-only, any other unreachable.
  *
- * A leak root that itself is dead or exempt gets no finding; the living objects
- * that it alone holds are then the first of their chain.
+ * The lost pointer shows as a surplus of the root too: that is the same cause
+ * and is named beside.
  */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "check/cause.h"
+#include "check/leak.h"
 
 /* Objects by the leak root they hang on: items[first[root] .. first[root + 1]). */
 struct chains {
@@ -115,20 +117,10 @@ static void explain_group(struct ri_finding *finding, const struct ri_analysis *
 	else if (!is_member)
 		ri_finding_explain(finding, "it last belonged to group %s", finding->group_name);
 	else if (analysis->graph->reach[object] & RI_REACH_GROUP)
-		ri_finding_explain(finding, "only its membership in group %s, which borrows, keeps it "
-					    "findable",
+		ri_finding_explain(finding, "its membership in group %s borrows",
 				   finding->group_name);
 	else
 		ri_finding_explain(finding, "it is in group %s", finding->group_name);
-}
-
-/* Whether `object` lies in a block that is known to be used. */
-static bool is_in_used_block(const struct ri_analysis *analysis, uint32_t object)
-{
-	uint32_t block = analysis->population->objects[object].block;
-
-	return analysis->heap && block < analysis->heap->block_count &&
-	       analysis->heap->blocks[block].state == RI_BLOCK_USED;
 }
 
 static void report(const struct ri_check *check, const struct ri_analysis *analysis,
@@ -136,75 +128,33 @@ static void report(const struct ri_check *check, const struct ri_analysis *analy
 		   const struct chains *chains, uint32_t object)
 {
 	struct ri_finding *finding = ri_finding_of_object(findings, check, analysis, object);
+	bool is_in_group = analysis->graph->reach[object] & RI_REACH_GROUP;
 
-	ri_finding_summarize(finding, "%s 0x%" PRIx64 ": count %" PRId64
-				      ", and no path leads to it from a root",
-			     finding->type_name, finding->addr, finding->stored);
+	ri_finding_summarize(finding, "%s 0x%" PRIx64 ": count %" PRId64 ", and %s",
+			     finding->type_name, finding->addr, finding->stored,
+			     is_in_group ? "nothing but a group that owns nothing leads to it"
+					 : "no path leads to it from a root");
 	ri_finding_identify(finding, NULL);
 	explain_chain(finding, analysis, chains, object);
 	explain_group(finding, analysis, object);
 	ri_finding_explain_holders(finding, analysis, object);
-	if (analysis->graph->reach[object] & RI_REACH_GROUP)
-		ri_finding_imply(finding, "group-only");
-	if (!is_in_used_block(analysis, object)) {
+	if (is_in_group)
+		ri_finding_imply(finding, "unreachable");
+	if (!ri_object_is_in_used_block(analysis, object)) {
 		finding->status = RI_FINDING_UNCHECKED;
 		ri_finding_explain(finding, "could not check: it lies in no block that the allocator's "
 					    "records show as used");
+	} else if (ri_object_residual(analysis, object) > 0) {
+		ri_finding_imply(finding, "surplus");
 	}
 	ri_finding_rest_on_absence(finding, analysis, absence);
 	ri_finding_rest_on_liveness(finding, analysis);
 	ri_finding_explain(finding, "why 0x%" PRIx64, finding->addr);
 }
 
-/* Unreachable, alive, and the program does not say that this is right. */
-static bool is_leaked(const struct ri_analysis *analysis, uint32_t object)
-{
-	uint32_t state = analysis->population->objects[object].state;
-
-	return ri_object_is_unreachable(analysis, object) &&
-	       !(state & (RI_OBJECT_NOT_LEAK | RI_OBJECT_STATIC)) &&
-	       ri_object_cause(analysis, object) == RI_CAUSE_NONE;
-}
-
-/* Whether every object that may own `object` is dead or exempt.  What plain
- * blocks between them hold is taken for theirs. */
-static bool is_held_by_the_dead_alone(const struct ri_analysis *analysis, uint32_t object)
-{
-	const struct ri_holders *holders = analysis->holders;
-
-	for (uint64_t i = holders->in_first[object]; i < holders->in_first[object + 1]; i++) {
-		uint64_t edge = holders->in_edges[i];
-		uint32_t source = ri_holders_source(holders, edge);
-		enum ri_object_cause cause;
-
-		if (!ri_edge_may_own(&holders->edges[edge]) || source == object ||
-		    source >= holders->object_count)
-			continue;
-		cause = ri_object_cause(analysis, source);
-		if (cause != RI_CAUSE_DEAD && cause != RI_CAUSE_EXEMPT)
-			return false;
-	}
-	return true;
-}
-
-/* Whether `object` is the first of its chain that can be reported. */
-static bool is_first_of_chain(const struct ri_analysis *analysis, uint32_t object)
-{
-	const struct ri_graph *graph = analysis->graph;
-	uint32_t root = graph->leak_root[object];
-	enum ri_object_cause cause;
-
-	if (graph->cycle_of[object] != RI_NONE)
-		return false;
-	if (root == object || root == RI_NONE)
-		return true;
-	cause = ri_object_cause(analysis, root);
-	return (cause == RI_CAUSE_DEAD || cause == RI_CAUSE_EXEMPT) &&
-	       is_held_by_the_dead_alone(analysis, object);
-}
-
-static void run_unreachable(const struct ri_check *check, const struct ri_analysis *analysis,
-			    struct ri_findings *findings)
+/* Reports the leak roots that a group leads to, or those that none does. */
+static void report_roots(const struct ri_check *check, const struct ri_analysis *analysis,
+			 struct ri_findings *findings, bool are_in_groups)
 {
 	struct ri_absence absence = ri_absence_measure(analysis);
 	struct chains chains;
@@ -213,9 +163,16 @@ static void run_unreachable(const struct ri_check *check, const struct ri_analys
 		return;
 	chains = chains_create(analysis);
 	for (uint32_t o = 0; o < analysis->population->object_count; o++)
-		if (is_leaked(analysis, o) && is_first_of_chain(analysis, o))
+		if (ri_object_is_leak_root(analysis, o) &&
+		    !(analysis->graph->reach[o] & RI_REACH_GROUP) == !are_in_groups)
 			report(check, analysis, findings, &absence, &chains, o);
 	chains_destroy(&chains);
+}
+
+static void run_unreachable(const struct ri_check *check, const struct ri_analysis *analysis,
+			    struct ri_findings *findings)
+{
+	report_roots(check, analysis, findings, false);
 }
 
 const struct ri_check ri_check_unreachable = {
@@ -233,40 +190,16 @@ const struct ri_check ri_check_unreachable = {
 static void run_group_only(const struct ri_check *check, const struct ri_analysis *analysis,
 			   struct ri_findings *findings)
 {
-	const struct ri_population *population = analysis->population;
-
-	for (uint32_t g = 0; analysis->graph && g < population->group_count; g++) {
-		const struct ri_group *group = &population->groups[g];
-		struct ri_finding *finding = NULL;
-
-		for (uint32_t i = 0; i < group->member_count; i++) {
-			uint32_t o = population->memberships[group->first_member + i].object;
-
-			if (!is_leaked(analysis, o) ||
-			    !(analysis->graph->reach[o] & RI_REACH_GROUP))
-				continue;
-			if (!finding)
-				finding = ri_finding_of_group(findings, check, analysis, g);
-			*ri_push(&finding->addrs) = population->objects[o].addr;
-		}
-		if (!finding)
-			continue;
-		ri_finding_summarize(finding, "group %s: nothing but this group leads to %zu of its %"
-					      PRIu32 " members",
-				     finding->group_name, finding->addrs.count, group->member_count);
-		ri_finding_identify(finding, NULL);
-		ri_finding_explain(finding, "membership in it owns nothing");
-		ri_finding_show_group(finding, analysis, g);
-	}
+	report_roots(check, analysis, findings, true);
 }
 
 const struct ri_check ri_check_group_only = {
 	.code = "group-only",
-	.severity = RI_SEVERITY_NOTE,
-	.summary = "only a group that owns nothing keeps objects findable",
-	.help = "Objects are still chained in a group that is known to borrow, and nothing else "
-		"leads to them: iterating the group finds them, but nobody will ever put their "
-		"last reference. The leak itself is reported as `unreachable` (which names this "
-		"code beside it) or `cycle`; this note names the group and all such members.",
+	.severity = RI_SEVERITY_WARNING,
+	.summary = "only a group that owns nothing keeps a live object findable",
+	.help = "The object is leaked as with `unreachable`, but it is still chained in a group that "
+		"is known to borrow: the program can find it there, and nobody will ever put its "
+		"last reference. Whoever took the pointer that was dropped should have put it; or "
+		"the group was meant to own its members, and the profile should say so.",
 	.run = run_group_only,
 };

@@ -109,39 +109,12 @@ struct ri_finding *ri_finding_of_object(struct ri_findings *findings,
 	return finding;
 }
 
-/* How many members are looked at for the type of a group's elements. */
-#define ELEMENT_SAMPLE 64
-
-/* The one type that the elements of a group have, judged by the first of them
- * where the rule does not say; or null. */
-static const char *element_type_name(const struct ri_analysis *analysis, uint32_t group)
-{
-	const struct ri_group_rule *rule = ri_group_rule_of(analysis, group);
-	const struct ri_population *population = analysis->population;
-	const struct ri_group *g = &population->groups[group];
-	uint32_t type;
-
-	if (rule && rule->element_type < population->type_count)
-		return population->types[rule->element_type].name;
-	if (!g->member_count)
-		return NULL;
-	type = population->objects[population->memberships[g->first_member].object].type;
-	for (uint32_t i = 1; i < g->member_count && i < ELEMENT_SAMPLE; i++) {
-		uint32_t object = population->memberships[g->first_member + i].object;
-
-		if (population->objects[object].type != type)
-			return NULL;
-	}
-	return population->types[type].name;
-}
-
 struct ri_finding *ri_finding_of_group(struct ri_findings *findings, const struct ri_check *check,
 				       const struct ri_analysis *analysis, uint32_t group)
 {
 	struct ri_finding *finding =
 		ri_findings_add(findings, check, analysis->population->groups[group].struct_addr);
 
-	finding->type_name = element_type_name(analysis, group);
 	ri_finding_set_group(finding, analysis, group);
 	return finding;
 }
@@ -155,7 +128,7 @@ void ri_finding_set_group(struct ri_finding *finding, const struct ri_analysis *
 
 void ri_finding_identify(struct ri_finding *finding, const char *class_name)
 {
-	const char *type = finding->type_name ? finding->type_name : "*";
+	const char *type = finding->type_name ? finding->type_name : "-";
 
 	free(finding->fingerprint);
 	if (class_name)

@@ -42,8 +42,8 @@ struct ri_finding *ri_finding_of_object(struct ri_findings *findings,
 					const struct ri_check *check,
 					const struct ri_analysis *analysis, uint32_t object);
 
-/* A new finding about group `group`: address of the struct around the head,
- * names of the group and, where all its elements have one, their type. */
+/* A new finding about group `group`: address of the struct around the head and
+ * name of the group; no type. */
 struct ri_finding *ri_finding_of_group(struct ri_findings *findings, const struct ri_check *check,
 				       const struct ri_analysis *analysis, uint32_t group);
 
@@ -51,7 +51,7 @@ struct ri_finding *ri_finding_of_group(struct ri_findings *findings, const struc
 void ri_finding_set_group(struct ri_finding *finding, const struct ri_analysis *analysis,
 			  uint32_t group);
 
-/* Sets the fingerprint: "code:type", then ":class=CLASS" where `class_name` is
+/* Sets the fingerprint: "code:type" ("-" for no type), then ":class=CLASS" where `class_name` is
  * not null, else ":group=NAME" where the finding has a group. */
 void ri_finding_identify(struct ri_finding *finding, const char *class_name);
 
