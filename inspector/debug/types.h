@@ -38,7 +38,8 @@ enum ri_type_kind {
 struct ri_type;
 
 struct ri_member {
-	const char *name;         /* null: anonymous struct or union, or a base class */
+	const char *name;         /* null: anonymous struct or union, or a base class; the
+				   * discriminant of a Rust enum is "__discriminant" */
 	const struct ri_type *type;
 	uint64_t offset_bits;     /* from the start of the struct; little-endian bit numbering */
 	uint32_t bit_size;        /* of a bit-field; 0: not one */
@@ -46,7 +47,8 @@ struct ri_member {
 
 struct ri_type {
 	enum ri_type_kind kind;
-	const char *name;         /* without "struct "; null: none */
+	const char *name;         /* without "struct ", with its namespaces ("ns::conn"); an
+				   * anonymous struct goes by its typedef's; null: none */
 	uint64_t size_bytes;      /* 0: unknown, or a flexible array */
 	bool is_signed;           /* INT */
 	bool is_bool;             /* INT: _Bool and the like */
@@ -68,13 +70,15 @@ struct ri_variable {
 
 struct ri_types;
 
-/* Indexes the names of all modules with DWARF.  `modules` must outlive it. */
+/* Indexes the names of all modules with DWARF.  `modules` must outlive it, and
+ * so must `gaps`: what types loaded later cannot be true for goes there too. */
 struct ri_types *ri_types_create(const struct ri_modules *modules, struct ri_gaps *gaps);
 void ri_types_destroy(struct ri_types *types);
 
 /*
- * The complete struct, union, class or typedef called `name` ("conn",
- * "struct conn", "ns::conn"); null if there is none.  Where several differ,
+ * The complete struct, union, class, enum or typedef called `name` ("conn",
+ * "struct conn", "ns::conn"; outer namespaces may be left out where nothing is
+ * called so without them); null if there is none.  Where several differ,
  * the one that has the member path `with_member` (null: any); among those the
  * one of the executable, then the first.  *ret_ambiguous (may be null) is set
  * when several of different size or layout qualify.
@@ -83,8 +87,9 @@ const struct ri_type *ri_types_find(struct ri_types *types, const char *name,
 				    const char *with_member, bool *ret_ambiguous);
 
 /* Calls back for each complete struct and class of every module that has
- * DWARF, duplicates of the same module, name, size, file and line once; stops
- * when the callback returns false.  Loads them all: linear in the DWARF. */
+ * DWARF, anonymous ones that a typedef names included; duplicates of the same
+ * module, name, size, line and members once; stops when the callback returns
+ * false.  Loads them all: linear in the DWARF. */
 void ri_types_each_struct(struct ri_types *types,
 			  bool (*callback)(const struct ri_type *type, void *data), void *data);
 
