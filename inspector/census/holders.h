@@ -111,9 +111,9 @@ uint64_t ri_holders_word_addr(const struct ri_holders *holders,
 /*
  * The bound: how many words, at every byte offset in all readable memory (free
  * blocks and dead stack included) and in registers, point anywhere into
- * [start, end); the words of that range itself are left out, the link words in
- * `memberships` groups count as one each.  For suspects only: one pass over
- * memory for all of them.
+ * [start, end); the words of that range itself are left out.  Link words count
+ * one by one, so that the answer is no less than what memory can hold.  For
+ * suspects only: one pass over memory for all of them.
  */
 struct ri_bound_query {
 	uint64_t start, end;

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The bound: how many words point at a suspect at all; see holders.h.
+ *
+ * The queries are sorted by start.  Memory is read eight times, once per byte
+ * offset of a word, through the census' range filter; what passes is looked up
+ * by binary search.  A word that crosses from one range of the image to the next
+ * is read on its own.  Cost: eight passes at the speed of reading, whatever the
+ * number of queries.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "census/holders.h"
+#include "census/regions.h"
+#include "census/words.h"
+
+struct bound {
+	const struct ri_image *image;
+	struct ri_bound_query **queries; /* ascending by start */
+	uint64_t *reach;         /* the greatest end of queries[0 .. i] */
+	size_t count;
+	uint64_t low, span;
+	ri_words_skip_function *skip;
+};
+
+static int compare_queries(const void *a, const void *b)
+{
+	const struct ri_bound_query *x = *(struct ri_bound_query *const *)a;
+	const struct ri_bound_query *y = *(struct ri_bound_query *const *)b;
+
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	return x->end < y->end ? -1 : x->end > y->end;
+}
+
+/* One word that stands at `addr` (0: a register). */
+static void count_word(const struct bound *bound, uint64_t word, uint64_t addr)
+{
+	size_t low = 0, high = bound->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (bound->queries[middle]->start <= word)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	while (low-- > 0 && bound->reach[low] > word) {
+		struct ri_bound_query *query = bound->queries[low];
+		bool is_own = addr >= query->start && addr < query->end;
+
+		if (word < query->end && !is_own)
+			query->words++;
+	}
+}
+
+/* The words at p + 0, 8, 16, ... , `count` of them. */
+static void count_words(const struct bound *bound, const uint8_t *p, uint64_t addr, size_t count)
+{
+	for (size_t i = 0; i < count;) {
+		size_t end;
+
+		if (count - i >= RI_WORDS_GROUP)
+			i = bound->skip(p, i, count, bound->low, bound->span);
+		end = count - i < RI_WORDS_GROUP ? count : i + RI_WORDS_GROUP;
+		for (; i < end; i++) {
+			uint64_t word = ri_words_load(p, i);
+
+			if (word - bound->low < bound->span)
+				count_word(bound, word, addr + i * 8);
+		}
+	}
+}
+
+/* Every word that begins in the range. */
+static void count_range(const struct bound *bound, const struct ri_range *range)
+{
+	uint64_t size = range->end - range->start;
+	uint64_t tail = size < 7 ? size : 7;
+
+	for (unsigned shift = 0; shift < 8 && size >= shift + 8; shift++)
+		count_words(bound, range->bytes + shift, range->start + shift,
+			    (size - shift) / 8);
+	for (uint64_t addr = range->end - tail; addr < range->end; addr++) {
+		uint64_t word;
+
+		if (ri_image_read_u64(bound->image, addr, &word) &&
+		    word - bound->low < bound->span)
+			count_word(bound, word, addr);
+	}
+}
+
+static void count_registers(const struct bound *bound, const struct ri_thread *thread)
+{
+	size_t count = thread->has_registers ? ri_regions_register_count(thread) : 0;
+
+	for (size_t i = 0; i < count; i++)
+		count_word(bound, ri_regions_register(thread, i), 0);
+}
+
+void ri_holders_bound(const struct ri_target *target, struct ri_bound_query *queries,
+		      size_t query_count)
+{
+	struct bound bound = { .image = target->image,
+			       .count = query_count,
+			       .skip = ri_words_skipper() };
+	size_t range_count;
+	const struct ri_range *ranges = ri_image_ranges(target->image, &range_count);
+	uint64_t reach = 0;
+
+	if (!query_count)
+		return;
+	bound.queries = ri_calloc(query_count, sizeof(*bound.queries));
+	bound.reach = ri_calloc(query_count, sizeof(*bound.reach));
+	for (size_t i = 0; i < query_count; i++) {
+		queries[i].words = 0;
+		bound.queries[i] = &queries[i];
+	}
+	qsort(bound.queries, query_count, sizeof(*bound.queries), compare_queries);
+	for (size_t i = 0; i < query_count; i++) {
+		reach = bound.queries[i]->end > reach ? bound.queries[i]->end : reach;
+		bound.reach[i] = reach;
+	}
+	bound.low = bound.queries[0]->start;
+	bound.span = reach > bound.low ? reach - bound.low : 0;
+	for (size_t i = 0; i < range_count; i++)
+		if (ranges[i].bytes)
+			count_range(&bound, &ranges[i]);
+	for (size_t i = 0; i < target->thread_count; i++)
+		count_registers(&bound, &target->threads[i]);
+	free(bound.queries);
+	free(bound.reach);
+}

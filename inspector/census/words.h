@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The census' range filter: passes over the words of memory that cannot be
+ * pointers into an extent, at the speed of reading.  Private to census/.
+ */
+#ifndef RI_CENSUS_WORDS_H
+#define RI_CENSUS_WORDS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* Words in a group that the filter passes over or leaves as a whole. */
+#define RI_WORDS_GROUP 16
+
+/*
+ * For the 8-byte words at `p` (not aligned), the least j >= i for which j = n,
+ * fewer than RI_WORDS_GROUP words are left, or one of the words j ..
+ * j + RI_WORDS_GROUP - 1 lies in [low, low + span).
+ */
+typedef size_t ri_words_skip_function(const uint8_t *p, size_t i, size_t n, uint64_t low,
+				      uint64_t span);
+
+/* The fastest one for this processor. */
+ri_words_skip_function *ri_words_skipper(void);
+
+static inline uint64_t ri_words_load(const uint8_t *p, size_t i)
+{
+	uint64_t word;
+
+	memcpy(&word, p + i * sizeof(word), sizeof(word));
+	return word;
+}
+
+#endif
