@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Profiles to a layout: which apply, in what order they are bound, and the
+ * questions that rules of ownership answer.  How names are bound is in the
+ * bind_*.c files.
+ *
+ * Built-in profiles are bound first and the user's after them, so that of
+ * ownership rules, where the last match wins, the user's win; a struct that the
+ * user's profile declares is left out of the built-in ones.  Headers and types
+ * of all profiles come before the one search for structs that embed them, and
+ * groups after it, because a group may name any counted struct.
+ */
+#include "profile/layout.h"
+
+#include <fnmatch.h>
+#include <stdlib.h>
+
+#include "profile/bind.h"
+
+/* The roots of one profile that applies. */
+struct applied {
+	const struct ri_profile *profile;
+	bool is_user;
+	size_t first_root, end_root;
+};
+
+struct applied_list {
+	struct applied *items;
+	size_t count, capacity;
+};
+
+static void enter(struct ri_binder *binder, const struct applied *applied)
+{
+	binder->profile = applied->profile;
+	binder->is_user = applied->is_user;
+	binder->first_root = applied->first_root;
+	binder->end_root = applied->end_root;
+}
+
+/* Whether the profile applies to this target.  One that the user named says so
+ * when it does not. */
+static bool is_in_force(struct ri_binder *binder)
+{
+	const struct ri_profile *profile = binder->profile;
+
+	if (profile->is_always)
+		return true;
+	for (size_t i = 0; i < profile->requires_types.count; i++)
+		if (!ri_bind_struct(binder, &profile->requires_types.items[i], NULL, NULL,
+				    !binder->is_user))
+			return false;
+	return binder->is_user || profile->requires_types.count;
+}
+
+static void tell_ledger(struct ri_binder *binder)
+{
+	const struct ri_mark *mark = &binder->profile->ledger;
+
+	if (mark->line)
+		ri_gaps_add(binder->gaps, RI_GAP_TOLD, "profile",
+			    "%s:%u:%u: 'ledger' is reserved; nothing is read from it yet",
+			    mark->file, mark->line, mark->column);
+}
+
+static void bind_owners(struct ri_binder *binder)
+{
+	for (size_t i = 0; i < binder->profile->owners.count; i++) {
+		const struct ri_profile_owner *from = &binder->profile->owners.items[i];
+		struct ri_owner_rule *rule = ri_push(&binder->layout->owners);
+
+		rule->pattern = ri_bind_text(binder, from->pattern.text);
+		rule->weight = ri_bind_weight(binder, &from->weight, NULL);
+		rule->mark = ri_bind_mark(binder, &from->pattern.mark);
+	}
+}
+
+static void bind_encodings(struct ri_binder *binder)
+{
+	for (size_t i = 0; i < binder->profile->encodings.count; i++) {
+		const struct ri_profile_encoding *from = &binder->profile->encodings.items[i];
+		struct ri_encoding *encoding = ri_push(&binder->layout->encodings);
+
+		encoding->pattern = ri_bind_text(binder, from->pattern.text);
+		encoding->mask = from->mask;
+		encoding->xor_value = from->xor_value;
+		encoding->shift = from->shift;
+		encoding->add = from->add;
+	}
+}
+
+/* The user's roots must be known before a built-in profile's types are bound: they
+ * override.  So types are bound user first; all else built-in first. */
+static void bind_all_types(struct ri_binder *binder, struct applied_list *list)
+{
+	for (int is_user = 1; is_user >= 0; is_user--)
+		for (size_t i = 0; i < list->count; i++) {
+			struct applied *applied = &list->items[i];
+
+			if (applied->is_user != (is_user != 0))
+				continue;
+			enter(binder, applied);
+			binder->first_root = binder->end_root = binder->bound->roots.count;
+			ri_bind_types(binder);
+			applied->first_root = binder->first_root;
+			applied->end_root = binder->end_root;
+		}
+}
+
+static void bind_all_rules(struct ri_binder *binder, const struct applied_list *list)
+{
+	for (int is_user = 0; is_user <= 1; is_user++)
+		for (size_t i = 0; i < list->count; i++) {
+			if (list->items[i].is_user != (is_user != 0))
+				continue;
+			enter(binder, &list->items[i]);
+			ri_bind_groups(binder);
+			bind_owners(binder);
+			bind_encodings(binder);
+			tell_ledger(binder);
+		}
+}
+
+struct ri_layout *ri_layout_create(const struct ri_profile *const *profiles, const bool *is_user,
+				   size_t profile_count, struct ri_types *types,
+				   const struct ri_modules *modules, struct ri_gaps *gaps)
+{
+	struct ri_bound *bound = ri_calloc(1, sizeof(*bound));
+	struct ri_layout *layout = &bound->layout;
+	struct ri_binder binder = {
+		.bound = bound, .layout = layout, .types = types, .modules = modules, .gaps = gaps,
+	};
+	struct applied_list list = { 0 };
+
+	layout->strings = ri_strings_create();
+	for (size_t i = 0; i < profile_count; i++) {
+		const struct applied applied = { .profile = profiles[i], .is_user = is_user[i] };
+
+		enter(&binder, &applied);
+		if (!is_in_force(&binder))
+			continue;
+		*ri_push(&list) = applied;
+		*ri_push(&layout->in_force) = ri_bind_text(&binder, profiles[i]->name.text);
+	}
+	bind_all_types(&binder, &list);
+	ri_bind_embeddings(&binder);
+	bind_all_rules(&binder, &list);
+	ri_vec_deinit(&list);
+	return layout;
+}
+
+void ri_layout_destroy(struct ri_layout *layout)
+{
+	struct ri_bound *bound = (struct ri_bound *)layout;
+
+	if (!layout)
+		return;
+	for (size_t i = 0; i < bound->owned.count; i++)
+		free(bound->owned.items[i]);
+	ri_vec_deinit(&bound->owned);
+	ri_vec_deinit(&bound->roots);
+	ri_vec_deinit(&layout->conventions);
+	ri_vec_deinit(&layout->types);
+	ri_vec_deinit(&layout->groups);
+	ri_vec_deinit(&layout->owners);
+	ri_vec_deinit(&layout->encodings);
+	ri_vec_deinit(&layout->unbound);
+	ri_vec_deinit(&layout->in_force);
+	ri_strings_destroy(layout->strings);
+	free(bound);
+}
+
+struct ri_weight ri_layout_weight(const struct ri_layout *layout, const char *class_name)
+{
+	for (size_t i = layout->owners.count; i-- > 0;)
+		if (!fnmatch(layout->owners.items[i].pattern, class_name, 0))
+			return layout->owners.items[i].weight;
+	return (struct ri_weight){ .kind = RI_WEIGHT_NONE };
+}
