@@ -14,6 +14,7 @@
 
 #include <fnmatch.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "profile/bind.h"
 
@@ -169,10 +170,30 @@ void ri_layout_destroy(struct ri_layout *layout)
 	free(bound);
 }
 
+bool ri_pattern_matches(const char *pattern, const char *class_name)
+{
+	char *escaped = ri_malloc(2 * strlen(pattern) + 1), *to = escaped;
+	bool matches;
+
+	for (const char *from = pattern; *from; from++) {
+		if (from[0] == '[' && from[1] == ']') {
+			memcpy(to, "\\[\\]", 4); /* fnmatch would look for a later ']' */
+			to += 4;
+			from++;
+		} else {
+			*to++ = *from;
+		}
+	}
+	*to = '\0';
+	matches = !fnmatch(escaped, class_name, 0);
+	free(escaped);
+	return matches;
+}
+
 struct ri_weight ri_layout_weight(const struct ri_layout *layout, const char *class_name)
 {
 	for (size_t i = layout->owners.count; i-- > 0;)
-		if (!fnmatch(layout->owners.items[i].pattern, class_name, 0))
+		if (ri_pattern_matches(layout->owners.items[i].pattern, class_name))
 			return layout->owners.items[i].weight;
 	return (struct ri_weight){ .kind = RI_WEIGHT_NONE };
 }

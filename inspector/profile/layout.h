@@ -67,7 +67,8 @@ struct ri_count_rule {
 	size_t dead_count;
 	struct ri_condition plus;
 	int64_t plus_value;
-	const char *const *holders; /* class patterns; null-terminated; null: default */
+	const char *const *holders; /* class patterns (ri_pattern_matches()); null-terminated;
+				     * null: default */
 };
 
 /* Decodes the count at `base`: *ret_count is after mask, shift, sign and bias,
@@ -248,6 +249,10 @@ struct ri_layout *ri_layout_create(const struct ri_profile *const *profiles, con
 				   size_t profile_count, struct ri_types *types,
 				   const struct ri_modules *modules, struct ri_gaps *gaps);
 void ri_layout_destroy(struct ri_layout *layout);
+
+/* Whether a class pattern of a profile matches: shell wildcards (*, ?, [a-z]), where
+ * "[]" is what it is in class names, the elements of an array. */
+bool ri_pattern_matches(const char *pattern, const char *class_name);
 
 /* The weight that the owner rules give to a holder class: the last rule whose
  * pattern matches decides; kind RI_WEIGHT_NONE where none does. */
