@@ -114,6 +114,8 @@ struct ri_population {
 	/* layout's types, then those that descriptors in memory added */
 	struct ri_counted_type *types;
 	size_t type_count;
+	struct ri_declared_owner **owner_tables; /* that types[].owners point at */
+	size_t owner_table_count;
 	struct ri_object *objects; /* ascending by start (addr - front), outer before inner */
 	size_t object_count;
 	struct ri_group *groups;

@@ -104,6 +104,20 @@ uint32_t ri_shapes_shape(struct ri_shapes *shapes, const struct ri_type *type, c
 uint32_t ri_shapes_counted(struct ri_shapes *shapes, const struct ri_counted_type *type,
 			   uint32_t index);
 
+/* Makes `type` known as the struct of counted type `index`, which a descriptor
+ * in memory added to the layout's: pointers to it are pointers to counted
+ * objects in every shape made from now on. */
+void ri_shapes_add_counted(struct ri_shapes *shapes, const struct ri_counted_type *type,
+			   uint32_t index);
+
+/* The counted type whose struct `type` (stripped) is, or RI_NONE.  Units of one
+ * program that define the same struct name the same counted type. */
+uint32_t ri_shapes_find_counted(const struct ri_shapes *shapes, const struct ri_type *type);
+
+/* Whether two stripped structs or unions are the same one, perhaps read from
+ * two units: by name, size, and the members' names and offsets. */
+bool ri_types_are_same(const struct ri_type *a, const struct ri_type *b);
+
 /* The shape of an array of pointers whose elements have class `class_name` and
  * point at `pointee` (null: void). */
 uint32_t ri_shapes_pointer_array(struct ri_shapes *shapes, const char *class_name,

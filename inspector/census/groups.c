@@ -1,0 +1,594 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Groups: finds their heads, has each walked by its kind, and keeps the tables
+ * of members, breaks and foreign nodes.
+ *
+ * Heads come from rules that name a variable, from the sweep (magic), from the
+ * traversal (structs that contain one) and from the members' back pointers.
+ * Those last ones are believed when their magic or at least one neighbour's
+ * link confirms them; a stray back pointer must not make a group.
+ *
+ * What chains members (group_list.c and its like), how gaps are closed
+ * (group_islands.c) and what a group is called (group_names.c) is elsewhere.
+ *
+ * Walks are bounded together: the same nodes walked over and over from many
+ * heads use up a budget in proportion to the memory at hand, and that is a gap.
+ */
+#include "census/groups_private.h"
+
+#include <stdlib.h>
+
+#include "debug/modules.h"
+
+#define VISITS_PER_BLOCK 16
+#define VISITS_AT_LEAST (1u << 22)
+
+static const struct ri_group_rule *rule_of(const struct ri_groups *groups, uint32_t rule)
+{
+	return &groups->finder->layout->groups.items[rule];
+}
+
+/*
+ * Elements
+ */
+
+bool ri_groups_is_element(const struct ri_finder *finder, const struct ri_group_rule *rule,
+			  uint32_t type)
+{
+	uint32_t convention = finder->types.items[type].convention;
+
+	if (rule->element_type != RI_LAYOUT_NONE)
+		return rule->element_type == type;
+	return rule->element_convention != RI_LAYOUT_NONE &&
+	       (rule->element_convention == convention ||
+		rule->element_convention == ri_finder_base(finder, convention));
+}
+
+/* What the rule's offsets count from: the object, or its header. */
+static uint64_t base_of(const struct ri_groups *groups, const struct ri_group_rule *rule,
+			const struct ri_object *object)
+{
+	return rule->element_type != RI_LAYOUT_NONE ? object->addr
+						    : ri_finder_header(groups->finder, object);
+}
+
+uint64_t ri_groups_node_of(const struct ri_groups *groups, const struct ri_group_rule *rule,
+			   const struct ri_object *object)
+{
+	return base_of(groups, rule, object) + (uint64_t)rule->link_offset;
+}
+
+uint64_t ri_groups_back(struct ri_groups *groups, const struct ri_group_rule *rule,
+			const struct ri_object *object, uint64_t *ret_raw)
+{
+	uint64_t raw = ri_finder_pointer(groups->finder, base_of(groups, rule, object),
+					 &rule->back);
+
+	*ret_raw = raw;
+	if (!raw)
+		return 0;
+	return rule->back_to_head ? raw : raw + (uint64_t)rule->head_offset;
+}
+
+/* A node in a freed block whose header the allocator has overwritten: it was of
+ * a type that the group's other members have, if one of those lies there. */
+static uint32_t recognise_freed(struct ri_groups *groups, uint32_t convention, uint64_t header)
+{
+	struct ri_finder *finder = groups->finder;
+	uint32_t block = ri_finder_block(finder, header);
+
+	if (block == RI_NONE || finder->heap->blocks[block].state != RI_BLOCK_FREE)
+		return RI_NONE;
+	for (unsigned i = 0; i < groups->seen_type_count; i++) {
+		uint32_t type = groups->seen_types[i];
+		const struct ri_counted_type *t = &finder->types.items[type];
+
+		if (ri_finder_base(finder, t->convention) == ri_finder_base(finder, convention) &&
+		    ri_finder_inside(finder, type, header, block))
+			return ri_finder_add(finder, header - (uint64_t)t->header_offset, type,
+					     RI_FOUND_GROUP);
+	}
+	return RI_NONE;
+}
+
+static void note_type(struct ri_groups *groups, uint32_t type)
+{
+	for (unsigned i = 0; i < groups->seen_type_count; i++)
+		if (groups->seen_types[i] == type)
+			return;
+	if (groups->seen_type_count < RI_SEEN_TYPES_MAX)
+		groups->seen_types[groups->seen_type_count++] = type;
+}
+
+/* The object at `addr` (its P) that an external node points at. */
+static uint32_t element_at(struct ri_groups *groups, const struct ri_group_rule *rule,
+			   uint64_t addr)
+{
+	struct ri_finder *finder = groups->finder;
+	const struct ri_type_list *list;
+	uint32_t object;
+
+	if (rule->element_type != RI_LAYOUT_NONE) {
+		const struct ri_counted_type *t = &finder->types.items[rule->element_type];
+
+		return ri_finder_recognise(finder, t->convention,
+					   addr + (uint64_t)t->header_offset, rule->element_type,
+					   RI_FOUND_GROUP);
+	}
+	if (rule->element_convention == RI_LAYOUT_NONE)
+		return RI_NONE;
+	list = &finder->types_of[ri_finder_base(finder, rule->element_convention)];
+	for (size_t i = 0; i < list->count; i++) {
+		const struct ri_counted_type *t = &finder->types.items[list->types[i]];
+
+		object = ri_finder_find(finder, addr + (uint64_t)t->header_offset,
+					rule->element_convention);
+		if (object != RI_NONE && finder->objects.items[object].addr == addr)
+			return object;
+	}
+	return RI_NONE;
+}
+
+uint32_t ri_groups_element(struct ri_groups *groups, const struct ri_group_rule *rule,
+			   uint64_t node)
+{
+	struct ri_finder *finder = groups->finder;
+	uint64_t base = node - (uint64_t)rule->link_offset, payload;
+	uint32_t convention, object, expected = RI_NONE;
+
+	if (rule->node_bytes) {
+		if (!ri_reader_u64(&finder->reader, base + (uint64_t)rule->payload_offset,
+				   &payload))
+			return RI_NONE;
+		return element_at(groups, rule, payload);
+	}
+	if (rule->element_type != RI_LAYOUT_NONE) {
+		expected = rule->element_type;
+		base += (uint64_t)finder->types.items[expected].header_offset;
+		convention = finder->types.items[expected].convention;
+	} else if (rule->element_convention != RI_LAYOUT_NONE) {
+		convention = rule->element_convention;
+	} else {
+		return RI_NONE;
+	}
+	object = ri_finder_recognise(finder, convention, base, expected, RI_FOUND_GROUP);
+	if (object == RI_NONE)
+		object = recognise_freed(groups, convention, base);
+	if (object != RI_NONE)
+		note_type(groups, finder->objects.items[object].type);
+	return object;
+}
+
+/*
+ * Links
+ */
+
+bool ri_groups_link(struct ri_groups *groups, const struct ri_group_rule *rule, uint64_t addr,
+		    uint64_t *ret)
+{
+	if (!ri_reader_u64(&groups->finder->reader, addr, ret))
+		return false;
+	*ret &= ~rule->tag_mask;
+	return true;
+}
+
+const char *ri_groups_why_unmapped(const struct ri_groups *groups, const struct ri_group_rule *rule,
+				   uint64_t value)
+{
+	const uint64_t linux_poison[] = { 0x100, 0x122, 0x200, 0xdead000000000100,
+					  0xdead000000000122, 0xdead000000000200 };
+	const struct ri_finder *finder = groups->finder;
+	const struct ri_range *range;
+	uint32_t convention = rule->element_convention;
+
+	if (!value)
+		return "null";
+	if (convention == RI_LAYOUT_NONE && rule->element_type != RI_LAYOUT_NONE)
+		convention = finder->types.items[rule->element_type].convention;
+	for (size_t i = 0; i < sizeof(linux_poison) / sizeof(linux_poison[0]); i++)
+		if (value == linux_poison[i])
+			return "list poison: the node was removed from its list";
+	if (convention != RI_LAYOUT_NONE) {
+		const struct ri_convention *c = &finder->layout->conventions.items[convention];
+
+		for (size_t i = 0; i < c->poison_count; i++)
+			if (value == c->poison[i])
+				return "poison: the node was freed";
+	}
+	range = ri_image_find(finder->image, value);
+	if (!range)
+		return "not mapped";
+	return range->kind == RI_RANGE_MISSING ? "memory that is missing" : NULL;
+}
+
+bool ri_groups_visit(struct ri_groups *groups, struct ri_group *group)
+{
+	if (groups->budget) {
+		groups->budget--;
+		return true;
+	}
+	if (!(group->state & RI_GROUP_INCOMPLETE))
+		ri_gaps_add(groups->finder->gaps, RI_GAP_MATTERS, "census",
+			    "groups overlap so much that their walks were cut short");
+	group->state |= RI_GROUP_INCOMPLETE;
+	return false;
+}
+
+uint32_t ri_groups_add_break(struct ri_groups *groups, struct ri_group *group,
+			     const struct ri_group_break *found, struct ri_break_place place)
+{
+	/* the links of a freed head are the allocator's now */
+	if ((group->state & RI_GROUP_HEAD_FREED) && found->node == group->head)
+		return RI_NONE;
+	*ri_push(&groups->breaks) = *found;
+	*ri_push(&groups->places) = place;
+	group->break_count++;
+	return (uint32_t)(groups->breaks.count - 1);
+}
+
+/*
+ * Heads
+ */
+
+/* Whether the neighbours of a list's head confirm it. */
+static bool has_neighbour(struct ri_groups *groups, const struct ri_group_rule *rule, uint64_t head)
+{
+	uint64_t first, last, back;
+
+	if (rule->head_first_offset >= 0 &&
+	    ri_groups_link(groups, rule, head + (uint64_t)rule->head_first_offset, &first) &&
+	    first && rule->prev_offset >= 0 &&
+	    ri_groups_link(groups, rule, first + (uint64_t)rule->prev_offset, &back) &&
+	    back == head)
+		return true;
+	return rule->head_last_offset >= 0 && rule->next_offset >= 0 &&
+	       ri_groups_link(groups, rule, head + (uint64_t)rule->head_last_offset, &last) &&
+	       last && ri_groups_link(groups, rule, last + (uint64_t)rule->next_offset, &back) &&
+	       back == head;
+}
+
+static enum ri_magic_state head_magic(struct ri_groups *groups, const struct ri_group_rule *rule,
+				      uint64_t struct_addr)
+{
+	int64_t value;
+
+	if (!rule->magic.field.is_present)
+		return RI_MAGIC_NONE;
+	if (!ri_finder_field(groups->finder, struct_addr, &rule->magic.field, &value))
+		return RI_MAGIC_BAD;
+	for (size_t i = 0; i < rule->magic.live_count; i++)
+		if (rule->magic.live[i] == (uint64_t)value)
+			return RI_MAGIC_LIVE;
+	return RI_MAGIC_BAD;
+}
+
+static void add_head_of_back(struct ri_groups *groups, uint32_t rule_index, uint64_t head)
+{
+	const struct ri_group_rule *rule = rule_of(groups, rule_index);
+	struct ri_head added = {
+		.rule = rule_index,
+		.head = head,
+		.struct_addr = head - (uint64_t)rule->head_offset,
+	};
+
+	if (ri_address_map_find(&groups->finder->head_index, head) != RI_NONE)
+		return;
+	if (head_magic(groups, rule, added.struct_addr) == RI_MAGIC_LIVE)
+		added.is_certain = true;
+	else if (!has_neighbour(groups, rule, head))
+		return;
+	ri_finder_add_head(groups->finder, &added);
+}
+
+/* Reads the back pointers of the objects found since the last time. */
+static void examine_backs(struct ri_groups *groups)
+{
+	struct ri_finder *finder = groups->finder;
+	size_t end = finder->objects.count;
+
+	for (uint32_t r = 0; r < finder->layout->groups.count; r++) {
+		const struct ri_group_rule *rule = rule_of(groups, r);
+
+		for (size_t i = groups->examined; rule->back.is_present && i < end; i++) {
+			const struct ri_object *object = &finder->objects.items[i];
+			uint64_t head, raw;
+
+			if (!ri_groups_is_element(finder, rule, object->type) ||
+			    (object->block != RI_NONE &&
+			     finder->heap->blocks[object->block].state == RI_BLOCK_FREE))
+				continue;
+			head = ri_groups_back(groups, rule, object, &raw);
+			if (!head || head == groups->last_back[r])
+				continue;
+			groups->last_back[r] = head;
+			add_head_of_back(groups, r, head);
+		}
+	}
+	groups->examined = end;
+}
+
+static void add_heads_of_variables(struct ri_groups *groups)
+{
+	for (uint32_t r = 0; r < groups->finder->layout->groups.count; r++) {
+		const struct ri_group_rule *rule = rule_of(groups, r);
+		const struct ri_head head = {
+			.rule = r,
+			.head = rule->variable_addr + (uint64_t)rule->head_offset,
+			.struct_addr = rule->variable_addr,
+			.name = rule->variable_name,
+			.is_certain = true,
+		};
+
+		if (rule->has_variable)
+			ri_finder_add_head(groups->finder, &head);
+	}
+}
+
+struct ri_groups *ri_groups_create(struct ri_finder *finder)
+{
+	struct ri_groups *groups = ri_calloc(1, sizeof(*groups));
+
+	groups->finder = finder;
+	groups->budget = VISITS_AT_LEAST + VISITS_PER_BLOCK * (uint64_t)finder->heap->block_count;
+	groups->last_back = ri_calloc(finder->layout->groups.count, sizeof(*groups->last_back));
+	add_heads_of_variables(groups);
+	return groups;
+}
+
+void ri_groups_destroy(struct ri_groups *groups)
+{
+	if (!groups)
+		return;
+	ri_vec_deinit(&groups->groups);
+	ri_vec_deinit(&groups->memberships);
+	ri_vec_deinit(&groups->foreign_nodes);
+	ri_vec_deinit(&groups->breaks);
+	ri_vec_deinit(&groups->places);
+	ri_vec_deinit(&groups->node_counts);
+	ri_vec_deinit(&groups->gaps);
+	ri_vec_deinit(&groups->nodes);
+	free(groups->last_back);
+	free(groups);
+}
+
+/*
+ * Walking
+ */
+
+void ri_groups_set_members(struct ri_groups *groups, uint32_t index)
+{
+	struct ri_group *group = &groups->groups.items[index];
+	const struct ri_group_rule *rule = rule_of(groups, group->rule);
+	bool has_elements = rule->element_type != RI_LAYOUT_NONE ||
+			    rule->element_convention != RI_LAYOUT_NONE;
+
+	/* a second time, foreign nodes found earlier are still counted */
+	groups->node_counts.items[index] += (uint32_t)groups->nodes.count - group->member_count;
+	group->first_member = (uint32_t)groups->memberships.count;
+	for (size_t i = 0; i < groups->nodes.count; i++) {
+		const struct ri_group_node *node = &groups->nodes.items[i];
+
+		if (node->object != RI_NONE) {
+			struct ri_membership *membership = ri_push(&groups->memberships);
+
+			membership->object = node->object;
+			membership->group = index;
+			membership->node = node->addr;
+		} else if (has_elements) {
+			struct ri_foreign_node *foreign = ri_push(&groups->foreign_nodes);
+
+			foreign->group = index;
+			foreign->node = node->addr;
+		}
+	}
+	group->member_count = (uint32_t)groups->memberships.count - group->first_member;
+}
+
+static void walk(struct ri_groups *groups, struct ri_group *group)
+{
+	switch (rule_of(groups, group->rule)->kind) {
+	case RI_LINK_LIST:
+		ri_group_walk_list(groups, group);
+		break;
+	default:
+		group->state |= RI_GROUP_INCOMPLETE;
+		ri_gaps_add(groups->finder->gaps, RI_GAP_MATTERS, "census",
+			    "groups of this kind of link are not walked");
+		break;
+	}
+}
+
+static void walk_head(struct ri_groups *groups, const struct ri_head *head)
+{
+	struct ri_finder *finder = groups->finder;
+	const struct ri_group_rule *rule = rule_of(groups, head->rule);
+	uint32_t index = (uint32_t)groups->groups.count, block;
+	struct ri_group *group = ri_push(&groups->groups);
+
+	*ri_push(&groups->node_counts) = 0;
+	group->rule = head->rule;
+	group->head = head->head;
+	group->struct_addr = head->struct_addr;
+	group->object = RI_NONE;
+	group->parent = RI_NONE;
+	group->break_first = (uint32_t)groups->breaks.count;
+	group->has_stored_count = ri_finder_field(finder, head->struct_addr, &rule->count,
+						  &group->stored_count);
+	block = ri_finder_block(finder, head->head);
+	if (block != RI_NONE && finder->heap->blocks[block].state == RI_BLOCK_FREE)
+		group->state |= RI_GROUP_HEAD_FREED;
+	if (head_magic(groups, rule, head->struct_addr) == RI_MAGIC_BAD)
+		group->state |= RI_GROUP_HEAD_BAD_MAGIC;
+	ri_vec_deinit(&groups->nodes);
+	groups->seen_type_count = 0;
+	walk(groups, group);
+	ri_groups_set_members(groups, index);
+}
+
+bool ri_groups_run(struct ri_groups *groups)
+{
+	struct ri_finder *finder = groups->finder;
+	size_t before = groups->groups.count;
+
+	do {
+		examine_backs(groups);
+		while (groups->groups.count < finder->heads.count) {
+			const struct ri_head head = finder->heads.items[groups->groups.count];
+
+			walk_head(groups, &head);
+		}
+	} while (groups->examined < finder->objects.count);
+	return groups->groups.count > before;
+}
+
+/*
+ * The end
+ */
+
+/* Distances of each break from both ends, where the whole length is known. */
+static void place_breaks(struct ri_groups *groups, const struct ri_group *group,
+			 uint32_t node_count)
+{
+	bool is_whole = !(group->state & RI_GROUP_INCOMPLETE);
+
+	for (uint32_t i = 0; i < group->break_count; i++) {
+		struct ri_group_break *b = &groups->breaks.items[group->break_first + i];
+		const struct ri_break_place *place = &groups->places.items[group->break_first + i];
+		uint32_t rest = is_whole && place->passed <= node_count
+					? node_count - place->passed
+					: RI_NONE;
+
+		b->from_head = place->from_tail ? rest : place->passed;
+		b->from_tail = place->from_tail ? place->passed : rest;
+	}
+}
+
+static struct ri_weight resolve_membership(struct ri_groups *groups, const struct ri_group *group)
+{
+	const struct ri_finder *finder = groups->finder;
+	struct ri_weight weight = rule_of(groups, group->rule)->membership, ruled;
+	char *class_name = ri_format("group:%s", group->name);
+
+	ruled = ri_layout_weight(finder->layout, class_name);
+	free(class_name);
+	if (ruled.kind != RI_WEIGHT_NONE)
+		weight = ruled;
+	if (weight.kind == RI_WEIGHT_IF) {
+		bool owns = ri_condition_holds(finder->image, group->struct_addr, &weight.owns_if);
+
+		return (struct ri_weight){
+			.kind = RI_WEIGHT_FIXED,
+			.weight = !owns ? 0 : weight.weight ? weight.weight : 1,
+		};
+	}
+	if (weight.kind == RI_WEIGHT_FIXED)
+		return (struct ri_weight){ .kind = RI_WEIGHT_FIXED, .weight = weight.weight };
+	return (struct ri_weight){ .kind = RI_WEIGHT_POSSIBLE };
+}
+
+/* The group whose struct (or head) lies at `addr`, or RI_NONE. */
+static uint32_t find_group_at(const struct ri_groups *groups, const struct ri_address_map *structs,
+			      uint64_t addr)
+{
+	uint32_t index = ri_address_map_find(structs, addr);
+
+	return index != RI_NONE ? index
+				: ri_address_map_find(&groups->finder->head_index, addr);
+}
+
+static void set_parents(struct ri_groups *groups)
+{
+	struct ri_address_map structs = { 0 };
+
+	for (size_t i = groups->groups.count; i--;)
+		ri_address_map_set(&structs, groups->groups.items[i].struct_addr, (uint32_t)i);
+	for (size_t i = 0; i < groups->groups.count; i++) {
+		struct ri_group *group = &groups->groups.items[i];
+		uint64_t parent = ri_finder_pointer(groups->finder, group->struct_addr,
+						    &rule_of(groups, group->rule)->parent_group);
+
+		if (parent)
+			group->parent = find_group_at(groups, &structs, parent);
+	}
+	ri_address_map_deinit(&structs);
+}
+
+/* Hands the members over group by group: a group whose gap was filled has an
+ * older, shorter run of them that is left behind. */
+static void hand_over_members(struct ri_groups *groups, struct ri_population *population)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < groups->groups.count; i++)
+		count += groups->groups.items[i].member_count;
+	population->memberships = ri_malloc(count * sizeof(*population->memberships));
+	population->membership_count = count;
+	count = 0;
+	for (size_t i = 0; i < groups->groups.count; i++) {
+		struct ri_group *group = &groups->groups.items[i];
+
+		memcpy(population->memberships + count,
+		       groups->memberships.items + group->first_member,
+		       group->member_count * sizeof(*population->memberships));
+		group->first_member = (uint32_t)count;
+		count += group->member_count;
+	}
+	ri_vec_deinit(&groups->memberships);
+}
+
+void ri_groups_finish(struct ri_groups *groups, struct ri_population *population)
+{
+	ri_groups_fill_gaps(groups);
+	set_parents(groups);
+	for (size_t i = 0; i < groups->groups.count; i++) {
+		struct ri_group *group = &groups->groups.items[i];
+
+		group->name = ri_groups_name(groups, &groups->finder->heads.items[i]);
+		group->membership = resolve_membership(groups, group);
+		place_breaks(groups, group, groups->node_counts.items[i]);
+	}
+	hand_over_members(groups, population);
+	population->groups = groups->groups.items;
+	population->group_count = groups->groups.count;
+	groups->groups.items = NULL;
+	population->breaks = groups->breaks.items;
+	population->break_count = groups->breaks.count;
+	groups->breaks.items = NULL;
+	population->foreign_nodes = groups->foreign_nodes.items;
+	population->foreign_node_count = groups->foreign_nodes.count;
+	groups->foreign_nodes.items = NULL;
+}
+
+/* The first rule under which a back pointer leads to a group decides; failing
+ * that, the first back pointer that is not null is kept raw. */
+void ri_groups_read_backs(struct ri_groups *groups, struct ri_population *population)
+{
+	struct ri_finder *finder = groups->finder;
+
+	population->back_group = ri_malloc(population->object_count * sizeof(uint32_t));
+	population->back_pointer = ri_calloc(population->object_count, sizeof(uint64_t));
+	memset(population->back_group, 0xff, population->object_count * sizeof(uint32_t));
+	for (uint32_t r = 0; r < finder->layout->groups.count; r++) {
+		const struct ri_group_rule *rule = rule_of(groups, r);
+		uint64_t head, raw, last_head = 0;
+		uint32_t group, last_group = RI_NONE;
+
+		for (size_t i = 0; rule->back.is_present && i < population->object_count; i++) {
+			const struct ri_object *object = &population->objects[i];
+
+			if (population->back_group[i] != RI_NONE ||
+			    !ri_groups_is_element(finder, rule, object->type))
+				continue;
+			head = ri_groups_back(groups, rule, object, &raw);
+			if (!head)
+				continue;
+			group = head == last_head ? last_group
+						  : ri_address_map_find(&finder->head_index, head);
+			last_head = head;
+			last_group = group;
+			if (group != RI_NONE || !population->back_pointer[i])
+				population->back_pointer[i] = raw;
+			population->back_group[i] = group;
+		}
+	}
+}

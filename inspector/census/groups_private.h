@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What the files that walk groups share.  groups.c finds heads and owns the
+ * tables; one file per kind of link walks (group_list.c, group_chain.c, ...).
+ */
+#ifndef RI_CENSUS_GROUPS_PRIVATE_H
+#define RI_CENSUS_GROUPS_PRIVATE_H
+
+#include "census/finder.h"
+
+/* A node of the group being walked. */
+struct ri_group_node {
+	uint64_t addr;           /* where link words point at */
+	uint32_t object;         /* RI_NONE: no element could be recognised */
+};
+
+typedef RI_VEC(struct ri_group_node) ri_group_nodes;
+
+/* Where a break lies among the members: between `passed` of them and the rest,
+ * counted from the head's side or from the tail's. */
+struct ri_break_place {
+	uint32_t passed;
+	bool from_tail;
+};
+
+/* How far a walk that did not close got: the last good node on each side. */
+struct ri_group_gap {
+	uint32_t group;
+	uint64_t last_from_head, last_from_tail;
+	uint32_t break_from_head, break_from_tail; /* breaks[] where each side ended */
+	uint32_t members_from_head;
+};
+
+#define RI_SEEN_TYPES_MAX 8
+
+struct ri_groups {
+	struct ri_finder *finder;
+	RI_VEC(struct ri_group) groups;   /* parallel to finder->heads */
+	RI_VEC(struct ri_membership) memberships;
+	RI_VEC(struct ri_foreign_node) foreign_nodes;
+	RI_VEC(struct ri_group_break) breaks;
+	RI_VEC(struct ri_break_place) places; /* parallel to breaks */
+	RI_VEC(uint32_t) node_counts;         /* parallel to groups: members and foreign nodes */
+	RI_VEC(struct ri_group_gap) gaps;
+	size_t examined;                  /* objects whose back pointers were read */
+	uint64_t budget;                  /* nodes that may still be visited */
+	uint64_t *last_back;              /* per rule: the last back pointer seen */
+
+	/* of the walk under way */
+	ri_group_nodes nodes;             /* its members in list order */
+	uint32_t seen_types[RI_SEEN_TYPES_MAX]; /* of members */
+	unsigned seen_type_count;
+};
+
+/* The element whose node lies at `node`, recognised if need be; RI_NONE. */
+uint32_t ri_groups_element(struct ri_groups *groups, const struct ri_group_rule *rule,
+			   uint64_t node);
+
+/* The node of `object` under an intrusive `rule` that applies to its type. */
+uint64_t ri_groups_node_of(const struct ri_groups *groups, const struct ri_group_rule *rule,
+			   const struct ri_object *object);
+
+/* Whether objects of `type` are elements under `rule`. */
+bool ri_groups_is_element(const struct ri_finder *finder, const struct ri_group_rule *rule,
+			  uint32_t type);
+
+/* The head that the back pointer of `object` names under `rule`; 0: null. */
+uint64_t ri_groups_back(struct ri_groups *groups, const struct ri_group_rule *rule,
+			const struct ri_object *object, uint64_t *ret_raw);
+
+/* Reads a link word, tag bits cut off; false if not mapped. */
+bool ri_groups_link(struct ri_groups *groups, const struct ri_group_rule *rule, uint64_t addr,
+		    uint64_t *ret);
+
+/* Takes one visit from the budget; false when it is used up. */
+bool ri_groups_visit(struct ri_groups *groups, struct ri_group *group);
+
+/* Appends a break to the group under way; its index. */
+uint32_t ri_groups_add_break(struct ri_groups *groups, struct ri_group *group,
+			     const struct ri_group_break *found, struct ri_break_place place);
+
+/* Static text for a link word that leads nowhere: null, poison, not mapped. */
+const char *ri_groups_why_unmapped(const struct ri_groups *groups,
+				   const struct ri_group_rule *rule, uint64_t value);
+
+/* The walkers: fill groups->nodes, add breaks, set the group's state. */
+void ri_group_walk_list(struct ri_groups *groups, struct ri_group *group);
+
+/* group_islands.c: completes the groups in `gaps` from objects whose back
+ * pointers name them. */
+void ri_groups_fill_gaps(struct ri_groups *groups);
+
+/* Replaces the members of `group` by groups->nodes. */
+void ri_groups_set_members(struct ri_groups *groups, uint32_t group);
+
+/* group_names.c: the group's display name, the same in every dump. */
+const char *ri_groups_name(struct ri_groups *groups, const struct ri_head *head);
+
+#endif

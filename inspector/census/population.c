@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The sequence of steps that finds a population, and its final form: sweep;
+ * then traversal and groups in turn, until neither finds anything new; then
+ * states, order, parents and index.
+ *
+ * What each step knows is in its own file; this one knows how their results
+ * fit together.  Cost: linear in the memory swept and in the objects, plus one
+ * sort of those that were not found in address order.
+ */
+#include "census/population.h"
+
+#include <stdlib.h>
+
+#include "census/finder.h"
+#include "debug/modules.h"
+
+/*
+ * States
+ */
+
+static bool is_plain_count(const struct ri_count_rule *rule)
+{
+	return rule->mask == UINT64_MAX && !rule->shift && !rule->is_negative && !rule->bias &&
+	       !rule->plus.is_present && !rule->field.bit_size;
+}
+
+/* The primary count; the reader's remembered range makes the usual case fast. */
+static enum ri_count_state read_count(struct ri_finder *finder, uint64_t header,
+				      const struct ri_count_rule *rule, int64_t *ret)
+{
+	if (!is_plain_count(rule))
+		return ri_count_read(finder->image, header, rule, ret);
+	if (!ri_finder_field(finder, header, &rule->field, ret))
+		return RI_COUNT_UNREADABLE;
+	return ri_count_classify(rule, *ret);
+}
+
+static uint32_t state_of_count(enum ri_count_state state)
+{
+	switch (state) {
+	case RI_COUNT_DEAD:
+		return RI_OBJECT_COUNT_DEAD;
+	case RI_COUNT_SATURATED:
+		return RI_OBJECT_SATURATED;
+	case RI_COUNT_IMMORTAL:
+		return RI_OBJECT_IMMORTAL;
+	case RI_COUNT_IMPOSSIBLE:
+	case RI_COUNT_UNREADABLE:
+		return RI_OBJECT_COUNT_IMPOSSIBLE;
+	case RI_COUNT_LIVE:
+		break;
+	}
+	return 0;
+}
+
+static uint32_t state_of_place(struct ri_finder *finder, const struct ri_object *object)
+{
+	const uint32_t sure = RI_FOUND_GROUP | RI_FOUND_POINTER | RI_FOUND_VARIABLE |
+			      RI_FOUND_EMBEDDED | RI_FOUND_ASSUMED;
+	const struct ri_range *range;
+	uint32_t state = 0;
+
+	if (object->block != RI_NONE) {
+		switch (finder->heap->blocks[object->block].state) {
+		case RI_BLOCK_FREE:
+			return RI_OBJECT_FREED;
+		case RI_BLOCK_UNKNOWN:
+			return object->found & sure ? 0 : RI_OBJECT_SUSPECT;
+		default:
+			return 0;
+		}
+	}
+	range = ri_image_find(finder->image, object->addr);
+	if (range && (range->flags & RI_RANGE_SHARED))
+		state |= RI_OBJECT_SHARED;
+	if (ri_finder_is_static(finder, object->addr))
+		state |= RI_OBJECT_STATIC;
+	else if (!(object->found & sure))
+		state |= RI_OBJECT_SUSPECT;
+	return state;
+}
+
+static uint32_t state_of_descriptor(struct ri_finder *finder, const struct ri_object *object,
+				    uint64_t header)
+{
+	const struct ri_counted_type *type = &finder->types.items[object->type];
+	const struct ri_convention *c = &finder->layout->conventions.items[type->convention];
+	uint64_t descriptor;
+
+	if (!c->descriptor.is_present)
+		return 0;
+	descriptor = ri_finder_pointer(finder, header, &c->descriptor.field);
+	if (type->descriptor ? descriptor == type->descriptor
+			     : ri_descriptors_type(finder, type->convention, descriptor) ==
+				       object->type)
+		return 0;
+	return RI_OBJECT_DESCRIPTOR_BAD;
+}
+
+/* In a freed block the allocator has written over the object: its magic, its
+ * count and its descriptor say nothing any more. */
+static void set_state(struct ri_finder *finder, struct ri_object *object)
+{
+	const struct ri_counted_type *type = &finder->types.items[object->type];
+	const struct ri_convention *c = &finder->layout->conventions.items[type->convention];
+	uint64_t header = ri_finder_header(finder, object);
+	enum ri_count_state count = RI_COUNT_LIVE;
+	enum ri_magic_state magic;
+
+	object->state |= state_of_place(finder, object);
+	if (c->count_count)
+		count = read_count(finder, header, &c->counts[0], &object->count);
+	magic = ri_finder_magic(finder, type->convention, header, object->type);
+	if (magic == RI_MAGIC_DEAD)
+		object->state |= RI_OBJECT_MAGIC_DEAD;
+	if (object->state & RI_OBJECT_FREED)
+		return;
+	if (magic == RI_MAGIC_BAD)
+		object->state |= RI_OBJECT_MAGIC_BAD;
+	object->state |= state_of_count(count) | state_of_descriptor(finder, object, header);
+	if (ri_condition_holds(finder->image, header, &c->not_leak))
+		object->state |= RI_OBJECT_NOT_LEAK;
+	if (ri_condition_holds(finder->image, header, &c->ignore))
+		object->state |= RI_OBJECT_IGNORE;
+}
+
+/*
+ * Order: by start, the outer before the inner
+ */
+
+static int compare_places(const void *a, const void *b, void *data)
+{
+	const struct ri_finder *finder = data;
+	const uint32_t *x = a, *y = b;
+	const struct ri_object *o = &finder->objects.items[*x], *p = &finder->objects.items[*y];
+	const struct ri_counted_type *t = &finder->types.items[o->type];
+	const struct ri_counted_type *u = &finder->types.items[p->type];
+	uint64_t start_o = ri_type_start(t, o->addr), start_p = ri_type_start(u, p->addr);
+
+	if (start_o != start_p)
+		return start_o < start_p ? -1 : 1;
+	if (t->extent_bytes != u->extent_bytes)
+		return t->extent_bytes > u->extent_bytes ? -1 : 1;
+	if (o->type != p->type)
+		return o->type < p->type ? -1 : 1;
+	return *x < *y ? -1 : *x > *y;
+}
+
+static void sort_run(struct ri_finder *finder, uint32_t *order, size_t count)
+{
+	for (size_t i = 1; i < count; i++)
+		if (compare_places(&order[i - 1], &order[i], finder) > 0) {
+			qsort_r(order, count, sizeof(*order), compare_places, finder);
+			return;
+		}
+}
+
+/* The finder's objects in their final order.  Those of the sweep are in order
+ * already, or nearly; the others are sorted and merged with them. */
+static uint32_t *sort_objects(struct ri_finder *finder)
+{
+	size_t count = finder->objects.count, swept = finder->indexed_count;
+	uint32_t *order = ri_malloc(count * sizeof(*order));
+	uint32_t *merged;
+	size_t a = 0, b = swept;
+
+	for (size_t i = 0; i < count; i++)
+		order[i] = (uint32_t)i;
+	sort_run(finder, order, swept);
+	sort_run(finder, order + swept, count - swept);
+	if (swept == count || !swept)
+		return order;
+	merged = ri_malloc(count * sizeof(*merged));
+	for (size_t i = 0; i < count; i++) {
+		bool take_b = a == swept ||
+			      (b < count && compare_places(&order[b], &order[a], finder) < 0);
+
+		merged[i] = take_b ? order[b++] : order[a++];
+	}
+	free(order);
+	return merged;
+}
+
+/* Whether `outer` contains `inner` by type: its struct has one at that offset.
+ * Through two headers of one struct both stand for it. */
+static bool stand_together(const struct ri_counted_type *a, const struct ri_counted_type *b)
+{
+	return a->container != RI_LAYOUT_NONE || b->container != RI_LAYOUT_NONE ||
+	       (a->type && a->type == b->type);
+}
+
+static unsigned bits(uint32_t x)
+{
+	return (unsigned)__builtin_popcount(x);
+}
+
+/*
+ * Copies the objects over in order, and fills `place_of` (by old index) with
+ * their new ones.  Where two types claim one address, the one that more ways of
+ * finding vouch for stays.
+ */
+static void place_objects(struct ri_finder *finder, struct ri_population *population,
+			  const uint32_t *order, uint32_t *place_of)
+{
+	size_t count = finder->objects.count, kept = 0;
+
+	population->objects = ri_malloc(count * sizeof(*population->objects));
+	for (size_t i = 0; i < count; i++) {
+		const struct ri_object *object = &finder->objects.items[order[i]];
+		struct ri_object *last = kept ? &population->objects[kept - 1] : NULL;
+
+		if (last && last->addr == object->addr &&
+		    ri_finder_header(finder, last) != ri_finder_header(finder, object) &&
+		    !(object->found & RI_FOUND_EMBEDDED) &&
+		    !stand_together(&finder->types.items[last->type],
+				    &finder->types.items[object->type])) {
+			if (bits(object->found) > bits(last->found))
+				*last = *object;
+			place_of[order[i]] = (uint32_t)(kept - 1);
+			continue;
+		}
+		population->objects[kept] = *object;
+		place_of[order[i]] = (uint32_t)kept++;
+	}
+	population->object_count = kept;
+}
+
+/* Parents: the innermost earlier object that contains all of this one. */
+static void set_parents(struct ri_population *population)
+{
+	uint32_t open = RI_NONE;
+
+	for (size_t i = 0; i < population->object_count; i++) {
+		struct ri_object *object = &population->objects[i];
+		uint64_t start = ri_object_start(population, object);
+		uint64_t end = ri_object_end(population, object);
+
+		while (open != RI_NONE &&
+		       ri_object_end(population, &population->objects[open]) <= start)
+			open = population->objects[open].parent;
+		object->parent = open;
+		while (object->parent != RI_NONE &&
+		       ri_object_end(population, &population->objects[object->parent]) < end)
+			object->parent = population->objects[object->parent].parent;
+		open = (uint32_t)i;
+	}
+}
+
+/*
+ * Index
+ */
+
+static uint64_t start_of(const void *data, size_t i)
+{
+	const struct ri_population *population = data;
+
+	return ri_object_start(population, &population->objects[i]);
+}
+
+static uint64_t end_of(const void *data, size_t i)
+{
+	const struct ri_population *population = data;
+
+	return ri_object_end(population, &population->objects[i]);
+}
+
+/* member_of: the memberships of each object, by counting. */
+static void index_memberships(struct ri_population *population)
+{
+	uint32_t *first = ri_calloc(population->object_count + 2, sizeof(*first));
+
+	for (size_t i = 0; i < population->membership_count; i++)
+		first[population->memberships[i].object + 2]++;
+	for (size_t i = 2; i < population->object_count + 2; i++)
+		first[i] += first[i - 1];
+	population->member_of = ri_malloc(population->membership_count * sizeof(uint32_t));
+	for (size_t i = 0; i < population->membership_count; i++)
+		population->member_of[first[population->memberships[i].object + 1]++] =
+			(uint32_t)i;
+	population->member_of_first = first;
+}
+
+static void place_typed_blocks(struct ri_finder *finder, struct ri_population *population);
+
+static void finish(struct ri_finder *finder, struct ri_groups *groups,
+		   struct ri_population *population)
+{
+	uint32_t *order, *place_of;
+
+	ri_groups_finish(groups, population);
+	for (size_t i = 0; i < finder->objects.count; i++)
+		set_state(finder, &finder->objects.items[i]);
+	order = sort_objects(finder);
+	place_of = ri_malloc(finder->objects.count * sizeof(*place_of));
+	place_objects(finder, population, order, place_of);
+	free(order);
+	population->types = finder->types.items;
+	population->type_count = finder->types.count;
+	population->owner_tables = finder->owner_tables.items;
+	population->owner_table_count = finder->owner_tables.count;
+	set_parents(population);
+	population->index = ri_span_index_create(population->object_count, start_of, end_of,
+						 population);
+	for (size_t i = 0; i < population->membership_count; i++)
+		population->memberships[i].object = place_of[population->memberships[i].object];
+	for (size_t i = 0; i < population->break_count; i++)
+		if (population->breaks[i].object != RI_NONE)
+			population->breaks[i].object = place_of[population->breaks[i].object];
+	for (size_t i = 0; i < population->group_count; i++)
+		population->groups[i].object =
+			ri_population_find(population, population->groups[i].head);
+	free(place_of);
+	index_memberships(population);
+	ri_groups_read_backs(groups, population);
+	place_typed_blocks(finder, population);
+	/* moved into the population */
+	finder->types.items = NULL;
+	finder->owner_tables.items = NULL;
+	finder->owner_tables.count = 0;
+}
+
+static int compare_typed(const void *a, const void *b)
+{
+	const struct ri_typed_block *x = a, *y = b;
+
+	return x->block < y->block ? -1 : x->block > y->block;
+}
+
+/* Typed blocks without those that turned out to be objects. */
+static void place_typed_blocks(struct ri_finder *finder, struct ri_population *population)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < finder->typed.count; i++) {
+		const struct ri_typed_block *typed = &finder->typed.items[i];
+		uint64_t start = finder->heap->blocks[typed->block].addr;
+		uint32_t object = ri_population_find(population, start);
+		const struct ri_shape *shape = &finder->shapes->shapes.items[typed->shape];
+
+		if (object == RI_NONE ||
+		    ri_object_end(population, &population->objects[object]) <
+			    start + shape->element_bytes)
+			finder->typed.items[kept++] = *typed;
+	}
+	if (kept)
+		qsort(finder->typed.items, kept, sizeof(*finder->typed.items), compare_typed);
+	population->typed_blocks = finder->typed.items;
+	population->typed_block_count = kept;
+	finder->typed.items = NULL;
+}
+
+/* What cannot be judged because nothing says which words are references. */
+static void tell_untyped(const struct ri_population *population, struct ri_gaps *gaps)
+{
+	uint8_t *has_objects = ri_calloc(population->type_count, 1);
+
+	for (size_t i = 0; i < population->object_count; i++)
+		has_objects[population->objects[i].type] = 1;
+	for (size_t i = 0; i < population->type_count; i++)
+		if (has_objects[i] && !population->types[i].type &&
+		    !population->types[i].has_owners)
+			ri_gaps_add(gaps, RI_GAP_MATTERS, "census",
+				    "no debug information and no field table for '%s': early "
+				    "frees (deficit) cannot be told",
+				    population->types[i].name);
+	free(has_objects);
+}
+
+struct ri_population *ri_population_create(const struct ri_target *target,
+					   const struct ri_modules *modules,
+					   struct ri_types *types, const struct ri_heap *heap,
+					   const struct ri_layout *layout,
+					   struct ri_shapes *shapes, struct ri_gaps *gaps)
+{
+	struct ri_population *population = ri_calloc(1, sizeof(*population));
+	struct ri_finder finder = {
+		.target = target,
+		.modules = modules,
+		.dwarf = types,
+		.heap = heap,
+		.layout = layout,
+		.shapes = shapes,
+		.gaps = gaps,
+	};
+	struct ri_groups *groups;
+
+	ri_finder_init(&finder);
+	ri_sweep(&finder);
+	ri_descriptors_read_owners(&finder);
+	groups = ri_groups_create(&finder);
+	ri_groups_run(groups);
+	finish(&finder, groups, population);
+	tell_untyped(population, gaps);
+	ri_groups_destroy(groups);
+	ri_finder_deinit(&finder);
+	return population;
+}
+
+void ri_population_destroy(struct ri_population *population)
+{
+	if (!population)
+		return;
+	for (size_t i = 0; i < population->owner_table_count; i++)
+		free(population->owner_tables[i]);
+	free(population->owner_tables);
+	free(population->types);
+	free(population->objects);
+	free(population->groups);
+	free(population->memberships);
+	free(population->member_of_first);
+	free(population->member_of);
+	free(population->breaks);
+	free(population->foreign_nodes);
+	free(population->back_group);
+	free(population->back_pointer);
+	free(population->typed_blocks);
+	ri_span_index_destroy(population->index);
+	free(population);
+}
+
+/*
+ * Look-up
+ */
+
+uint32_t ri_population_find(const struct ri_population *population, uint64_t addr)
+{
+	uint32_t i = ri_span_index_find(population->index, addr);
+
+	if (i == RI_SPAN_NONE)
+		return RI_NONE;
+	while (ri_object_start(population, &population->objects[i]) > addr)
+		if (!i--)
+			return RI_NONE;
+	while (i != RI_NONE && ri_object_end(population, &population->objects[i]) <= addr)
+		i = population->objects[i].parent;
+	return i;
+}
+
+uint64_t ri_object_start(const struct ri_population *population, const struct ri_object *object)
+{
+	return object->addr - population->types[object->type].front_bytes;
+}
+
+uint64_t ri_object_end(const struct ri_population *population, const struct ri_object *object)
+{
+	const struct ri_counted_type *type = &population->types[object->type];
+
+	return object->addr - type->front_bytes + type->extent_bytes;
+}
+
+uint64_t ri_object_header(const struct ri_population *population, const struct ri_object *object)
+{
+	return object->addr + (uint64_t)population->types[object->type].header_offset;
+}
