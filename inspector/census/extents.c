@@ -55,24 +55,21 @@ static uint64_t entry_end(const void *data, size_t i)
 	return end;
 }
 
-/* Which blocks hold one outermost object, or several. */
-static void fill_block_objects(struct ri_extents *extents)
+uint32_t *ri_extents_list_block_objects(const struct ri_population *population,
+					const struct ri_heap *heap)
 {
-	const struct ri_population *population = extents->population;
-	size_t block_count = extents->heap->block_count;
+	uint32_t *list = ri_malloc(heap->block_count * sizeof(*list));
 
-	extents->block_object = ri_malloc(block_count * sizeof(uint32_t));
-	for (size_t b = 0; b < block_count; b++)
-		extents->block_object[b] = RI_NONE;
+	for (size_t b = 0; b < heap->block_count; b++)
+		list[b] = RI_NONE;
 	for (size_t o = 0; o < population->object_count; o++) {
 		const struct ri_object *object = &population->objects[o];
-		uint32_t *slot;
 
-		if (object->block >= block_count || object->parent != RI_NONE)
-			continue;
-		slot = &extents->block_object[object->block];
-		*slot = *slot == RI_NONE ? (uint32_t)o : RI_EXTENTS_MANY;
+		if (object->block < heap->block_count && object->parent == RI_NONE)
+			list[object->block] = list[object->block] == RI_NONE ? (uint32_t)o
+									     : RI_EXTENTS_MANY;
 	}
+	return list;
 }
 
 static void fill_subtree_ends(struct ri_extents *extents)
@@ -126,7 +123,7 @@ struct ri_extents *ri_extents_create(const struct ri_population *population,
 	assert(population->object_count + heap->block_count < RI_EXTENTS_MANY);
 	extents->population = population;
 	extents->heap = heap;
-	fill_block_objects(extents);
+	extents->block_object = ri_extents_list_block_objects(population, heap);
 	fill_subtree_ends(extents);
 	merge_entries(extents);
 	extents->index =

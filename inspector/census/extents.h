@@ -51,6 +51,10 @@ bool ri_extents_resolve(const struct ri_extents *extents, uint32_t entry, uint64
 /* Both steps. */
 bool ri_extents_find(const struct ri_extents *extents, uint64_t addr, struct ri_hit *ret);
 
+/* A new array, per block: its outermost object, RI_NONE or RI_EXTENTS_MANY. */
+uint32_t *ri_extents_list_block_objects(const struct ri_population *population,
+					const struct ri_heap *heap);
+
 /* Index of the block of any state that contains `addr`, or RI_NONE (binary search). */
 uint32_t ri_extents_find_block(const struct ri_heap *heap, uint64_t addr);
 

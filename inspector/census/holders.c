@@ -184,6 +184,25 @@ static void put_embeddings(struct assembly *a, uint32_t o)
 		put(a, a->holders->object_count + object->block, a->embeds_class, RI_EDGE_EMBEDS);
 }
 
+/* From a region to the objects that are part of it: static ones, those on a stack.
+ * One in a mapping of another kind was handed out by some allocator. */
+static void put_region_objects(struct assembly *a, const struct ri_region *region)
+{
+	const struct ri_population *population = a->input->population;
+	uint32_t o;
+
+	if (region->kind != RI_REGION_MODULE && region->kind != RI_REGION_STACK &&
+	    region->kind != RI_REGION_TLS)
+		return;
+	for (o = ri_extents_first_object(population, region->start);
+	     o < population->object_count &&
+	     ri_extents_object_start(population, &population->objects[o]) < region->end;
+	     o = a->extents->subtree_end[o])
+		if (population->objects[o].block == RI_NONE &&
+		    population->objects[o].parent == RI_NONE)
+			put(a, o, a->embeds_class, RI_EDGE_EMBEDS);
+}
+
 /* How many embeddings there can be; makes their class if there are any. */
 static void plan_embeddings(struct assembly *a)
 {
@@ -195,7 +214,7 @@ static void plan_embeddings(struct assembly *a)
 
 		if (object->parent != RI_NONE)
 			count += 2;
-		else if (object->block < a->input->heap->block_count &&
+		else if (object->block == RI_NONE ||
 			 has_edges(a, a->holders->object_count + object->block))
 			count++;
 	}
@@ -222,6 +241,9 @@ static void assemble_edges(struct assembly *a)
 		put_memberships(a, node);
 		if (node < h->object_count)
 			put_embeddings(a, node);
+		else if (node >= h->object_count + h->block_count)
+			put_region_objects(a,
+					   &h->regions[node - h->object_count - h->block_count]);
 	}
 	h->first[h->node_count] = h->edge_count;
 	h->edges = ri_realloc(h->edges, h->edge_count, sizeof(*h->edges));

@@ -49,7 +49,8 @@ enum { /* ri_edge.flags */
 	RI_EDGE_LINK = 8,        /* link word: reachability of the image, never a holder */
 	RI_EDGE_MEMBERSHIP = 16, /* from a group's head to a member: one per membership */
 	RI_EDGE_BORROWS = 32,    /* known to own nothing */
-	RI_EDGE_EMBEDS = 64,     /* an object and one embedded in it, or the rest of its block */
+	RI_EDGE_EMBEDS = 64,     /* between an object and one embedded in it; from an object to the
+				  * rest of its block; from a region to a static or stack object */
 	/* why POSSIBLE; ri_holders_weigh() derives POSSIBLE and BORROWS from these and the class */
 	RI_EDGE_UNSURE = 128,    /* possible whatever its class is worth: the place or the hit is
 				  * doubtful (dead source, interior, block of inexact size) */
