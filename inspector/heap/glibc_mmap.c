@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Blocks that have a mapping of their own.
+ *
+ * malloc gives a large block its own pages: the chunk header at the start of a
+ * page says a size that is a multiple of the page size, with IS_MMAPPED and no
+ * other flag.  A block with a wider alignment has a second header further on,
+ * whose first word leads back to the page.  No list names these blocks, and the
+ * kernel joins neighbouring mappings, so that one mapping may hold several, and
+ * other memory besides.
+ *
+ * A header is believed where its size leads to the end of the mapping, or to
+ * another such header; or where it stands at the start of the mapping, or behind
+ * such a block, and the size is one that malloc maps: 128 KiB by default, less
+ * where smaller blocks were seen that leave no doubt.  What is not believed remains ordinary memory, whose words hold what they point at:
+ * the careful side.
+ *
+ * Cost: one look at each page of anonymous memory outside arenas.
+ */
+#include "heap/glibc.h"
+
+#define THRESHOLD_BYTES (128u << 10) /* the default M_MMAP_THRESHOLD */
+
+struct mmapped {
+	uint64_t chunk;          /* its header */
+	uint64_t end;            /* of its pages */
+};
+
+/* One header: `page` + `lead` with the chunk's own idea of `lead`. */
+static bool read_header(struct ri_glibc *glibc, uint64_t page, uint64_t lead, uint64_t limit,
+			struct mmapped *ret)
+{
+	uint64_t prev_size, word, size;
+
+	if (!ri_reader_u64(&glibc->reader, page + lead + 8, &word) ||
+	    (word & 15) != RI_CHUNK_MMAPPED ||
+	    !ri_reader_u64(&glibc->reader, page + lead, &prev_size) || prev_size != lead)
+		return false;
+	size = word & ~(uint64_t)RI_CHUNK_FLAGS;
+	if (size < RI_CHUNK_SIZE_MIN || size > limit - (page + lead) ||
+	    (page + lead + size) % RI_PAGE_BYTES)
+		return false;
+	*ret = (struct mmapped){ page + lead, page + lead + size };
+	return true;
+}
+
+/* The block whose pages begin at `page` and end at or before `limit`. */
+static bool find_block(struct ri_glibc *glibc, uint64_t page, uint64_t limit, struct mmapped *ret)
+{
+	for (uint64_t align = 32; align && align < limit - page; align *= 2) {
+		uint64_t lead = ((page + RI_CHUNK_USER + align - 1) & ~(align - 1)) -
+				RI_CHUNK_USER - page;
+
+		if (lead && lead < RI_CHUNK_SIZE_MIN)
+			lead += align;
+		if (lead && lead < limit - page - RI_CHUNK_USER &&
+		    read_header(glibc, page, lead, limit, ret))
+			return true;
+	}
+	return read_header(glibc, page, 0, limit, ret);
+}
+
+/* Whether a header at `page` could be one, by its own words alone. */
+static bool looks_like_block(struct ri_glibc *glibc, uint64_t page, uint64_t limit)
+{
+	struct mmapped block;
+
+	return read_header(glibc, page, 0, limit, &block);
+}
+
+struct search {
+	struct ri_glibc *glibc;
+	uint64_t anchor;         /* a block that begins here begins where something ended */
+	uint64_t addr;           /* up to where memory was looked at */
+	uint64_t threshold;      /* from which size blocks are mapped, as far as known */
+};
+
+/* Adds the block at `page`, if there is one.  Memory that is not an arena's goes
+ * on to `limit`. */
+static bool add_block_at(struct search *search, uint64_t page, uint64_t limit)
+{
+	struct ri_glibc *glibc = search->glibc;
+	bool is_anchored = page == search->anchor, leads_on;
+	struct mmapped block;
+
+	if (!is_anchored && !looks_like_block(glibc, page, limit))
+		return false;
+	if (!find_block(glibc, page, limit, &block))
+		return false;
+	leads_on = block.end == limit || looks_like_block(glibc, block.end, limit);
+	if (!leads_on && !(is_anchored && block.end - page >= search->threshold))
+		return false;
+	if (leads_on && block.end - page < search->threshold)
+		search->threshold = block.end - page;
+	if (block.chunk > page)
+		ri_heap_builder_add_block(glibc->builder, page, block.chunk - page,
+					  RI_BLOCK_RECORD);
+	ri_heap_builder_add_block(glibc->builder, block.chunk + RI_CHUNK_USER,
+				  block.end - block.chunk - RI_CHUNK_USER, RI_BLOCK_USED);
+	ri_heap_builder_add_region(glibc->builder, page, block.end, "glibc", true);
+	search->addr = search->anchor = block.end;
+	return true;
+}
+
+/* Looks at the pages of [start, end), part of an extent that goes on to `limit`. */
+static void search_pages(struct search *search, uint64_t start, uint64_t end, uint64_t limit)
+{
+	if (search->addr < start)
+		search->addr = start;
+	search->addr = (search->addr + RI_PAGE_BYTES - 1) & ~(uint64_t)(RI_PAGE_BYTES - 1);
+	while (search->addr < end && end - search->addr >= RI_CHUNK_USER)
+		if (!add_block_at(search, search->addr, limit))
+			search->addr += RI_PAGE_BYTES;
+}
+
+/* Looks at what the spans leave of one range; `*span` is the first of them that
+ * does not end before it. */
+static void search_range(struct search *search, const struct ri_range *range, uint64_t extent_end,
+			 size_t *span)
+{
+	const struct ri_glibc *glibc = search->glibc;
+	uint64_t start = range->start;
+
+	while (start < range->end) {
+		uint64_t end = range->end, limit = extent_end;
+
+		while (*span < glibc->spans.count && glibc->spans.items[*span].end <= start)
+			(*span)++;
+		if (*span < glibc->spans.count && glibc->spans.items[*span].start < limit)
+			limit = glibc->spans.items[*span].start;
+		if (limit < end)
+			end = limit;
+		if (start < end)
+			search_pages(search, start, end, limit);
+		if (end == range->end)
+			return;
+		start = glibc->spans.items[*span].end;
+		search->anchor = (start + RI_PAGE_BYTES - 1) & ~(uint64_t)(RI_PAGE_BYTES - 1);
+	}
+}
+
+void ri_glibc_walk_mmapped(struct ri_glibc *glibc)
+{
+	struct search search = { .glibc = glibc, .threshold = THRESHOLD_BYTES };
+	size_t count, span = 0;
+	const struct ri_range *ranges = ri_image_ranges(glibc->target->image, &count);
+	uint64_t extent_start, extent_end = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct ri_range *range = &ranges[i];
+
+		if (!range->bytes || !(range->flags & RI_RANGE_WRITE) ||
+		    !(range->flags & RI_RANGE_ANONYMOUS) || (range->flags & RI_RANGE_SHARED))
+			continue;
+		if (range->start >= extent_end) {
+			(void)ri_glibc_extent(glibc->target->image, range->start, &extent_start,
+					      &extent_end);
+			search.anchor = extent_start;
+		}
+		search_range(&search, range, extent_end, &span);
+	}
+}

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The glibc walker on the heaps of heap_subject.c, compiled here without
+ * sanitizers (those bring an allocator of their own): each live block must be
+ * found exactly once as used, with the size that malloc says, and no freed block
+ * may be found as used.
+ */
+#include <libgen.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/memory.h"
+#include "heap/heap.h"
+
+#define UNEXPLAINED_MAX 40 /* what libc allocates for itself, threads included */
+
+struct truth {
+	uint64_t addr, requested, usable;
+};
+
+struct subject {
+	pid_t pid;
+	RI_VEC(struct truth) live;
+	RI_VEC(uint64_t) freed;
+	uint64_t damaged;        /* as printed, or 0 */
+	struct ri_gaps gaps;
+	struct ri_target *target;
+	struct ri_modules *modules;
+	struct ri_heap *heap;
+};
+
+static char directory[] = "/tmp/refinspect-heap-XXXXXX";
+static char program[64], static_program[64];
+
+static int compile(const char *flags, char *output, const char *name)
+{
+	char *source = strdup(__FILE__), *command;
+	int status;
+
+	snprintf(output, sizeof(program), "%s/%s", directory, name);
+	command = ri_format("cc -O1 -g -pthread -D_GNU_SOURCE %s -o %s %s/heap_subject.c", flags,
+			    output, dirname(source));
+	status = system(command);
+	free(command);
+	free(source);
+	return status;
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	if (!mkdtemp(directory))
+		return -1;
+	return compile("", program, "subject") || compile("-static", static_program, "static");
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	unlink(program);
+	unlink(static_program);
+	return rmdir(directory);
+}
+
+static void read_truth(struct subject *subject, FILE *in)
+{
+	char line[128];
+	bool is_ready = false;
+
+	while (!is_ready && fgets(line, sizeof(line), in)) {
+		struct truth truth = { 0 };
+
+		if (sscanf(line, "U %lx %lu %lu", &truth.addr, &truth.requested,
+			   &truth.usable) == 3)
+			*ri_push(&subject->live) = truth;
+		else if (sscanf(line, "F %lx", &truth.addr) == 1)
+			*ri_push(&subject->freed) = truth.addr;
+		else if (sscanf(line, "D %lx", &truth.addr) == 1)
+			subject->damaged = truth.addr;
+		is_ready = !strcmp(line, "READY\n");
+	}
+	assert_true(is_ready);
+}
+
+/* Runs `path` with arguments and one environment variable (or null). */
+static void start(struct subject *subject, const char *path, const char *environment,
+		  const char *arguments)
+{
+	char *command = ri_format("exec %s %s", path, arguments);
+	int ends[2];
+	FILE *in;
+
+	memset(subject, 0, sizeof(*subject));
+	assert_int_equal(pipe(ends), 0);
+	subject->pid = fork();
+	if (!subject->pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* a failed test does not kill it */
+		if (environment)
+			putenv((char *)(uintptr_t)environment);
+		dup2(ends[1], 1);
+		close(ends[0]);
+		execl("/bin/sh", "sh", "-c", command, NULL);
+		_exit(127);
+	}
+	close(ends[1]);
+	in = fdopen(ends[0], "r");
+	read_truth(subject, in);
+	fclose(in);
+	free(command);
+	ri_gaps_init(&subject->gaps);
+}
+
+static void walk(struct subject *subject, bool with_modules)
+{
+	struct ri_target_live_options options = { 0 };
+	struct ri_error *error;
+
+	error = ri_target_open_live(subject->pid, &options, &subject->gaps, &subject->target);
+	if (error)
+		fail_msg("%s", error->message);
+	if (with_modules) {
+		struct ri_modules_options module_options = { 0 };
+
+		error = ri_modules_create(subject->target, &module_options, &subject->gaps,
+					  &subject->modules);
+		if (error)
+			fail_msg("%s", error->message);
+	}
+	ri_image_seal(subject->target->image);
+	subject->heap = ri_heap_create(subject->target, subject->modules, &subject->gaps);
+}
+
+static void finish(struct subject *subject)
+{
+	ri_heap_destroy(subject->heap);
+	ri_modules_destroy(subject->modules);
+	ri_target_close(subject->target);
+	ri_gaps_deinit(&subject->gaps);
+	ri_vec_deinit(&subject->live);
+	ri_vec_deinit(&subject->freed);
+	kill(subject->pid, SIGKILL);
+	waitpid(subject->pid, NULL, 0);
+}
+
+static void check_order(const struct ri_heap *heap)
+{
+	for (size_t i = 1; i < heap->block_count; i++)
+		assert_true(heap->blocks[i].addr >=
+			    heap->blocks[i - 1].addr + heap->blocks[i - 1].size_bytes);
+	for (size_t i = 1; i < heap->region_count; i++)
+		assert_true(heap->regions[i].start >= heap->regions[i - 1].end);
+}
+
+/* How many live blocks were not found as they are. */
+static size_t count_wrong_live(const struct subject *subject)
+{
+	const struct ri_heap *heap = subject->heap;
+	size_t wrong = 0;
+
+	for (size_t i = 0; i < subject->live.count; i++) {
+		const struct truth *truth = &subject->live.items[i];
+		uint32_t b = ri_heap_find(heap, truth->addr);
+		bool is_right = b != RI_NONE && heap->blocks[b].addr == truth->addr &&
+				heap->blocks[b].state == RI_BLOCK_USED &&
+				heap->blocks[b].size_bytes == truth->usable &&
+				truth->usable >= truth->requested &&
+				ri_heap_find_region(heap, truth->addr);
+
+		if (!is_right && wrong < 5)
+			print_message("live %lx usable %lu: block %d addr %lx size %lu state %d\n",
+				      truth->addr, truth->usable, (int)b,
+				      b == RI_NONE ? 0 : heap->blocks[b].addr,
+				      b == RI_NONE ? 0 : (uint64_t)heap->blocks[b].size_bytes,
+				      b == RI_NONE ? -1 : (int)heap->blocks[b].state);
+		wrong += !is_right;
+	}
+	return wrong;
+}
+
+static int compare_addr(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* How many freed blocks lie in a used block that is not a live one. */
+static size_t count_wrong_freed(const struct subject *subject)
+{
+	const struct ri_heap *heap = subject->heap;
+	uint64_t *live = ri_calloc(subject->live.count, sizeof(*live));
+	size_t wrong = 0;
+
+	for (size_t i = 0; i < subject->live.count; i++)
+		live[i] = subject->live.items[i].addr;
+	qsort(live, subject->live.count, sizeof(*live), compare_addr);
+	for (size_t i = 0; i < subject->freed.count; i++) {
+		uint32_t b = ri_heap_find(heap, subject->freed.items[i]);
+		uint64_t addr = b == RI_NONE ? 0 : heap->blocks[b].addr;
+
+		if (b == RI_NONE || heap->blocks[b].state != RI_BLOCK_USED ||
+		    bsearch(&addr, live, subject->live.count, sizeof(*live), compare_addr))
+			continue;
+		if (wrong++ < 5)
+			print_message("freed %lx is in used block %lx size %lu\n",
+				      subject->freed.items[i], addr,
+				      (uint64_t)heap->blocks[b].size_bytes);
+	}
+	free(live);
+	return wrong;
+}
+
+static void print_damages(const struct ri_heap *heap)
+{
+	for (size_t i = 0; i < heap->damage_count; i++)
+		print_message("damage at %lx, neighbour %lx: %s\n", heap->damages[i].addr,
+			      heap->damages[i].neighbour, heap->damages[i].what);
+}
+
+static void check_all_right(const struct subject *subject)
+{
+	const struct ri_heap *heap = subject->heap;
+
+	check_order(heap);
+	assert_int_equal(count_wrong_live(subject), 0);
+	assert_int_equal(count_wrong_freed(subject), 0);
+	assert_true(heap->used_count >= subject->live.count);
+	assert_in_range(heap->used_count - subject->live.count, 0, UNEXPLAINED_MAX);
+	print_damages(heap);
+	assert_int_equal(heap->damage_count, 0);
+	assert_null(heap->foreign_allocator);
+	assert_string_equal(heap->allocator, "glibc 64-bit");
+}
+
+static void expect_right(const char *path, const char *environment, const char *arguments,
+			 bool with_modules)
+{
+	struct subject subject;
+
+	start(&subject, path, environment, arguments);
+	walk(&subject, with_modules);
+	print_message("%s %s: %zu live, %zu blocks, %lu used, %lu arenas, %zu regions\n",
+		      environment ? environment : "", arguments, subject.live.count,
+		      subject.heap->block_count, subject.heap->used_count,
+		      subject.heap->arena_count, subject.heap->region_count);
+	check_all_right(&subject);
+	finish(&subject);
+}
+
+static void one_thread(void **state)
+{
+	(void)state;
+	expect_right(program, NULL, "1 4000 0", false);
+	expect_right(program, NULL, "2 40000 0", false);
+}
+
+static void one_thread_with_modules(void **state)
+{
+	(void)state;
+	expect_right(program, NULL, "3 4000 0", true);
+}
+
+static void many_threads(void **state)
+{
+	(void)state;
+	expect_right(program, NULL, "4 4000 12", false);
+	expect_right(program, NULL, "5 20000 7", true);
+}
+
+static void several_heaps_per_arena(void **state)
+{
+	(void)state;
+	expect_right(program, NULL, "6 2000 2 large", false);
+}
+
+static void limited_arenas(void **state)
+{
+	(void)state;
+	expect_right(program, "MALLOC_ARENA_MAX=1", "7 4000 4", false);
+	expect_right(program, "MALLOC_ARENA_MAX=2", "8 4000 6", false);
+}
+
+static void tunables(void **state)
+{
+	(void)state;
+	expect_right(program, "GLIBC_TUNABLES=glibc.malloc.tcache_count=0", "9 4000 3", false);
+	expect_right(program, "GLIBC_TUNABLES=glibc.malloc.tcache_count=100", "10 9000 3", false);
+	expect_right(program, "GLIBC_TUNABLES=glibc.malloc.mmap_threshold=4096", "11 4000 2",
+		     false);
+	expect_right(program, "MALLOC_PERTURB_=165", "12 4000 3", false);
+}
+
+static void static_executable(void **state)
+{
+	(void)state;
+	expect_right(static_program, NULL, "13 4000 0", false);
+	expect_right(static_program, NULL, "14 4000 5", true);
+}
+
+static void trimmed(void **state)
+{
+	(void)state;
+	expect_right(program, NULL, "15 4000 3 trim", false);
+}
+
+static void foreign_brk(void **state)
+{
+	(void)state;
+	expect_right(program, NULL, "16 4000 1 brk", false);
+	expect_right(static_program, NULL, "17 4000 0 brk", false);
+}
+
+static void failing_brk(void **state)
+{
+	(void)state;
+	expect_right(program, NULL, "18 30000 0 nobrk", false);
+	expect_right(program, NULL, "19 30000 3 nobrk", true);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_thread),
+		cmocka_unit_test(one_thread_with_modules),
+		cmocka_unit_test(many_threads),
+		cmocka_unit_test(several_heaps_per_arena),
+		cmocka_unit_test(limited_arenas),
+		cmocka_unit_test(tunables),
+		cmocka_unit_test(static_executable),
+		cmocka_unit_test(trimmed),
+		cmocka_unit_test(foreign_brk),
+		cmocka_unit_test(failing_brk),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
