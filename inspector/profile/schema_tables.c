@@ -413,8 +413,9 @@ static const char *check_group(const void *base)
 	const struct ri_profile_group *group = base;
 	enum ri_link_kind chain = group->kind == RI_LINK_HASH ? group->bucket : group->kind;
 	bool has_head = group->head_type.text || group->variable.text || group->head_struct_bytes;
-	bool has_link = has_place(&group->link) || has_place(&group->next) ||
-			has_place(&group->left) || group->node_type.text || group->node_bytes;
+	bool has_link = group->element.text || has_place(&group->link) ||
+			has_place(&group->next) || has_place(&group->left) ||
+			group->node_type.text || group->node_bytes;
 
 	if (!has_head && !group->is_headless)
 		return "a group needs its 'head', or 'headless: true'";
