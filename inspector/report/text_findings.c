@@ -112,9 +112,11 @@ static void write_body(FILE *stream, const struct ri_report_options *options,
 	write_also(stream, finding);
 	if (command) {
 		/* Not wrapped: it is there to be copied. */
-		char *clean = ri_words_clean(command);
+		char *line = ri_format("%s %s", prefix, command);
+		char *clean = ri_words_clean(line);
 
-		fprintf(stream, "    again: %s %s\n", prefix, clean);
+		fprintf(stream, "    again: %s\n", clean);
+		free(line);
 		free(clean);
 	}
 }
