@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The checks of groups: links, counters, members, and objects without a group. */
+#include "check_world.h"
+
+static void test_broken_link(void **state)
+{
+	struct world *w = world_create();
+	uint32_t g = world_group(w, "all_conns", 0, 6);
+	const struct ri_finding *f;
+
+	(void)state;
+	world_break(w, g, (struct ri_group_break){
+		.word_addr = world_addr(3) + 24, .value = 0xdead000000000122,
+		.expected = world_addr(2) + 16, .node = world_addr(3) + 16, .object = 3,
+		.from_head = 3, .from_tail = 2, .what = "prev is poison" });
+	world_check(w);
+	f = world_only(w, "broken-link");
+	assert_int_equal(f->addr, world_addr(3));
+	assert_int_equal(f->object, 3);
+	assert_string_equal(f->type_name, "conn");
+	assert_string_equal(f->fingerprint, "broken-link:conn:group=all_conns");
+	assert_true(finding_says(f, "prev is poison"));
+	assert_true(finding_says(f, "0xdead000000000122"));
+	assert_true(finding_says(f, "implies 0x12010"));
+	assert_true(finding_says(f, "3 members from the head's side"));
+	assert_true(finding_says(f, "2 members from the tail's side"));
+	assert_string_equal(finding_last(f), "group 0x500000");
+	world_destroy(w);
+}
+
+static void test_one_finding_per_break(void **state)
+{
+	struct world *w = world_create();
+	uint32_t g = world_group(w, "all_conns", 0, 6);
+
+	(void)state;
+	w->layout.groups.items[0].name = "all_conns";
+	for (uint32_t o = 4; o > 0; o -= 2)
+		world_break(w, g, (struct ri_group_break){
+			.word_addr = world_addr(o) + 16, .node = world_addr(o) + 16, .object = o,
+			.from_head = o, .from_tail = RI_NONE, .what = "next is not mapped" });
+	world_break(w, g, (struct ri_group_break){
+		.word_addr = 0x500008, .node = 0x500008, .object = RI_NONE,
+		.from_head = 0, .from_tail = 0, .what = "next is not mapped" });
+	world_check(w);
+	assert_int_equal(w->findings.count, 3);
+	assert_int_equal(w->findings.items[0].addr, world_addr(2));
+	assert_int_equal(w->findings.items[1].addr, world_addr(4));
+	assert_true(finding_says(&w->findings.items[1], "not reached from the tail's side"));
+	assert_int_equal(w->findings.items[2].addr, 0x500008);
+	assert_true(finding_says(&w->findings.items[2], "at the head"));
+	/* The rule names the group: so does the command. */
+	assert_string_equal(finding_last(&w->findings.items[2]), "group all_conns");
+	world_destroy(w);
+}
+
+static void test_list_loop_tells_its_break(void **state)
+{
+	struct world *w = world_create();
+	uint32_t g = world_group(w, "all_conns", 0, 6);
+	const struct ri_finding *f;
+
+	(void)state;
+	w->groups.items[g].state = RI_GROUP_LOOP;
+	w->groups.items[g].loop_node = world_addr(1) + 16;
+	world_break(w, g, (struct ri_group_break){
+		.word_addr = world_addr(4) + 16, .value = world_addr(1) + 16,
+		.node = world_addr(4) + 16, .object = 4, .what = "prev does not lead back" });
+	world_check(w);
+	f = world_only(w, "list-loop");
+	assert_null(f->type_name);
+	assert_int_equal(f->addr, 0x500000);
+	assert_true(finding_implies(f, "broken-link"));
+	assert_true(finding_says(f, "0x14010 closes the loop"));
+	world_destroy(w);
+}
+
+static void test_count_mismatch(void **state)
+{
+	struct world *w = world_create();
+	uint32_t g = world_group(w, "all_conns", 0, 6);
+	const struct ri_finding *f;
+
+	(void)state;
+	w->groups.items[g].stored_count = 7;
+	world_check(w);
+	f = world_only(w, "count-mismatch");
+	assert_int_equal(f->status, RI_FINDING_SURE);
+	assert_null(f->type_name);
+	assert_true(finding_says(f, "its counter says 7, 6 members"));
+	assert_true(finding_says(f, "off by +1"));
+	world_destroy(w);
+}
+
+static void test_foreign_nodes_count_in_the_length(void **state)
+{
+	struct world *w = world_create();
+	uint32_t g = world_group(w, "all_conns", 0, 6);
+
+	(void)state;
+	w->groups.items[g].stored_count = 7;
+	*ri_push(&w->foreign_nodes) = (struct ri_foreign_node){ g, 0x600000 };
+	world_check(w);
+	assert_int_equal(world_only(w, "foreign-member")->addr, 0x600000);
+	world_destroy(w);
+}
+
+static void test_count_mismatch_of_a_broken_chain(void **state)
+{
+	struct world *w = world_create();
+	uint32_t g = world_group(w, "all_conns", 0, 6);
+	const struct ri_finding *f;
+
+	(void)state;
+	w->groups.items[g].state = RI_GROUP_INCOMPLETE;
+	w->groups.items[g].stored_count = 8;
+	w->population.back_group[7] = g; /* outside, and names the group */
+	world_check(w);
+	assert_int_equal(w->findings.count, 2);
+	f = &w->findings.items[1];
+	assert_string_equal(f->check->code, "count-mismatch");
+	assert_int_equal(f->status, RI_FINDING_UNCHECKED);
+	assert_true(finding_says(f, "off by +2"));
+	assert_true(finding_says(f, "1 living objects name this group"));
+	assert_string_equal(w->findings.items[0].check->code, "orphan");
+	assert_int_equal(w->findings.items[0].status, RI_FINDING_UNCHECKED);
+	world_destroy(w);
+}
+
+static void test_unused_group_is_not_checked(void **state)
+{
+	struct world *w = world_create();
+	uint32_t g = world_group(w, "all_conns", 0, 0);
+
+	(void)state;
+	w->groups.items[g].state = RI_GROUP_UNINITIALISED;
+	w->groups.items[g].stored_count = 3;
+	world_break(w, g, (struct ri_group_break){ .object = RI_NONE, .what = "not mapped" });
+	world_check(w);
+	assert_int_equal(w->findings.count, 0);
+	world_destroy(w);
+}
+
+static void check_dead_member(uint32_t bits, const char *also)
+{
+	struct world *w = world_create();
+	const struct ri_finding *f;
+
+	world_group(w, "all_conns", 0, 4);
+	w->population.objects[2].state = bits;
+	w->population.objects[2].count = 0;
+	world_check(w);
+	f = world_only(w, "dead-member");
+	assert_string_equal(f->fingerprint, "dead-member:conn:group=all_conns");
+	assert_int_equal(f->addr, world_addr(2));
+	assert_true(finding_implies(f, also));
+	world_destroy(w);
+}
+
+static void test_dead_member(void **state)
+{
+	struct world *w;
+
+	(void)state;
+	check_dead_member(RI_OBJECT_MAGIC_DEAD, "bad-magic");
+	check_dead_member(RI_OBJECT_COUNT_DEAD, "bad-count");
+	check_dead_member(RI_OBJECT_FREED, "freed-object");
+
+	/* Nothing certain holds it: still a member, still dead. */
+	w = world_create();
+	world_group(w, "all_conns", 0, 4);
+	w->population.objects[2].state = RI_OBJECT_COUNT_DEAD;
+	w->population.objects[2].count = 0;
+	world_drop(w, 2);
+	world_check(w);
+	assert_int_equal(world_only(w, "dead-member")->also.count, 0);
+	world_destroy(w);
+
+	/* The clean twin: dead, and in no group. */
+	w = world_create();
+	w->population.objects[2].state = RI_OBJECT_COUNT_DEAD;
+	world_drop(w, 2);
+	world_check(w);
+	assert_int_equal(w->findings.count, 0);
+	world_destroy(w);
+}
+
+static void test_freed_member_tells_its_break(void **state)
+{
+	struct world *w = world_create();
+	uint32_t g = world_group(w, "all_conns", 0, 4);
+	const struct ri_finding *f;
+
+	(void)state;
+	w->population.objects[2].state = RI_OBJECT_FREED | RI_OBJECT_MAGIC_BAD;
+	w->heap.blocks[2].state = RI_BLOCK_FREE;
+	world_break(w, g, (struct ri_group_break){ .word_addr = world_addr(2) + 16, .value = 5,
+						   .node = world_addr(2) + 16, .object = 2,
+						   .what = "next is not mapped" });
+	world_check(w);
+	f = world_only(w, "dead-member");
+	assert_true(finding_implies(f, "broken-link"));
+	assert_true(finding_says(f, "next is not mapped"));
+	world_destroy(w);
+}
+
+static void test_wrong_group(void **state)
+{
+	struct world *w = world_create();
+	uint32_t a = world_group(w, "all_conns", 0, 3), b = world_group(w, "idle_conns", 3, 3);
+	const struct ri_finding *f;
+
+	(void)state;
+	w->population.back_group[4] = a;
+	w->population.back_pointer[4] = 0x500000;
+	world_check(w);
+	f = world_only(w, "wrong-group");
+	assert_int_equal(f->group, b);
+	assert_string_equal(f->fingerprint, "wrong-group:conn:group=idle_conns");
+	assert_true(finding_says(f, "says that it is in all_conns"));
+	world_destroy(w);
+}
+
+static void test_wrong_group_null_and_garbage(void **state)
+{
+	static const uint64_t values[] = { 0, 0x12345 };
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct world *w = world_create();
+
+		world_group(w, "all_conns", 0, 3);
+		w->population.back_group[1] = RI_NONE;
+		w->population.back_pointer[1] = values[i];
+		world_check(w);
+		assert_true(finding_says(world_only(w, "wrong-group"),
+					 i ? "names no group" : "is null"));
+		world_destroy(w);
+	}
+}
+
+static void test_no_back_pointer_no_wrong_group(void **state)
+{
+	struct world *w = world_create();
+
+	(void)state;
+	world_group(w, "all_conns", 0, 3);
+	w->layout.groups.items[0].back.is_present = false;
+	w->population.back_group[1] = RI_NONE;
+	w->population.back_pointer[1] = 0;
+	world_check(w);
+	assert_int_equal(w->findings.count, 0);
+	world_destroy(w);
+}
+
+static void test_back_pointer_of_the_memberships_own_rule_is_read(void **state)
+{
+	static uint8_t bytes[WORLD_BYTES];
+	static const uint64_t back = 0x500000;
+	struct world *w = world_create();
+	const struct ri_range range = { world_addr(1), world_addr(1) + WORLD_BYTES, bytes,
+					RI_RANGE_PRESENT, RI_RANGE_READ | RI_RANGE_WRITE };
+
+	(void)state;
+	memcpy(bytes + 32, &back, sizeof(back));
+	world_group(w, "all_conns", 0, 3);
+	world_group(w, "other_rule", 6, 1);
+	ri_image_add(w->target.image, &range);
+	/* The population's one back pointer is that of another rule. */
+	w->population.back_group[1] = 1;
+	w->population.back_pointer[1] = 0x500100;
+	world_check(w);
+	assert_int_equal(w->findings.count, 0);
+	world_destroy(w);
+}
+
+static void test_two_groups(void **state)
+{
+	struct world *w = world_create();
+	uint32_t a = world_group(w, "all_conns", 0, 3), b = world_group(w, "idle_conns", 2, 1);
+	const struct ri_finding *f;
+
+	(void)state;
+	w->population.back_group[2] = a;
+	w->layout.groups.items[0].back.is_present = false;
+	world_check(w);
+	f = world_only(w, "two-groups");
+	assert_int_equal(f->addr, world_addr(2));
+	assert_int_equal(f->addrs.count, 2);
+	assert_int_equal(f->group, a);
+	(void)b;
+	world_destroy(w);
+
+	/* The clean twin: two links of one object. */
+	w = world_create();
+	world_group(w, "all_conns", 0, 3);
+	world_group(w, "idle_conns", 2, 1);
+	w->layout.groups.items[0].back.is_present = false;
+	w->memberships.items[3].node += 24;
+	world_check(w);
+	assert_int_equal(w->findings.count, 0);
+	world_destroy(w);
+}
+
+static void test_orphan(void **state)
+{
+	struct world *w = world_create();
+	uint32_t g = world_group(w, "all_conns", 0, 3);
+	const struct ri_finding *f;
+
+	(void)state;
+	w->population.back_group[5] = g;
+	world_check(w);
+	f = world_only(w, "orphan");
+	assert_int_equal(f->addr, world_addr(5));
+	assert_int_equal(f->group, g);
+	assert_int_equal(f->status, RI_FINDING_SURE);
+	assert_string_equal(f->fingerprint, "orphan:conn:group=all_conns");
+	world_destroy(w);
+
+	/* Dead, it may keep its pointer. */
+	w = world_create();
+	w->population.back_group[5] = world_group(w, "all_conns", 0, 3);
+	w->population.objects[5].state = RI_OBJECT_COUNT_DEAD;
+	world_drop(w, 5);
+	world_check(w);
+	assert_int_equal(w->findings.count, 0);
+	world_destroy(w);
+}
+
+static void test_orphan_with_missing_memory(void **state)
+{
+	struct world *w = world_create();
+
+	(void)state;
+	w->population.back_group[5] = world_group(w, "all_conns", 0, 3);
+	world_lose(w, RI_RANGE_MISSING, 0x700000, 0x701000);
+	world_check(w);
+	assert_int_equal(world_only(w, "orphan")->status, RI_FINDING_UNCHECKED);
+	world_destroy(w);
+}
+
+static void test_orphan_by_membership_rule(void **state)
+{
+	static uint8_t bytes[WORLD_BYTES] = { [40] = 1 };
+	struct world *w = world_create();
+	const struct ri_finding *f;
+
+	(void)state;
+	world_group(w, "all_conns", 0, 3);
+	w->layout.groups.items[0].name = "all_conns";
+	w->layout.groups.items[0].back.is_present = false;
+	w->layout.groups.items[0].rule = (struct ri_condition){
+		.is_present = true, .mask = ~0ull,
+		.field = { .is_present = true, .offset_bytes = 40, .size_bytes = 4 } };
+	for (uint32_t o = 0; o < 5; o += 4) { /* a member and a stranger fulfil it */
+		const struct ri_range range = { world_addr(o), world_addr(o) + WORLD_BYTES, bytes,
+						RI_RANGE_PRESENT, RI_RANGE_READ | RI_RANGE_WRITE };
+		ri_image_add(w->target.image, &range);
+	}
+	world_check(w);
+	f = world_only(w, "orphan");
+	assert_int_equal(f->addr, world_addr(4));
+	assert_true(finding_says(f, "by its own state"));
+	world_destroy(w);
+}
+
+static void test_dead_group(void **state)
+{
+	struct world *w = world_create();
+	uint32_t g = world_group(w, "conns_of", 1, 3);
+	const struct ri_finding *f;
+
+	(void)state;
+	w->groups.items[g].state = RI_GROUP_HEAD_FREED;
+	world_break(w, g, (struct ri_group_break){ .object = RI_NONE, .what = "not mapped" });
+	w->groups.items[g].stored_count = 99;
+	world_check(w);
+	f = world_only(w, "dead-group");
+	assert_true(finding_says(f, "head lies in freed memory while it has 3 living"));
+	assert_true(finding_implies(f, "broken-link"));
+	world_destroy(w);
+}
+
+static void test_group_in_dead_or_lost_object(void **state)
+{
+	struct world *w = world_create();
+	uint32_t g = world_group(w, "conns_of", 1, 3);
+
+	(void)state;
+	w->groups.items[g].object = 0;
+	w->population.objects[0].state = RI_OBJECT_COUNT_DEAD;
+	world_drop(w, 0);
+	world_check(w);
+	assert_true(finding_says(world_only(w, "dead-group"), "contains its head is dead"));
+	world_destroy(w);
+
+	w = world_create();
+	g = world_group(w, "conns_of", 1, 3);
+	w->groups.items[g].object = 0;
+	world_leak(w, 0, 0);
+	world_check(w);
+	assert_int_equal(w->findings.count, 2);
+	assert_string_equal(w->findings.items[0].check->code, "dead-group");
+	assert_string_equal(w->findings.items[1].check->code, "unreachable");
+	world_destroy(w);
+
+	/* The clean twin: its members are gone with it. */
+	w = world_create();
+	g = world_group(w, "conns_of", 1, 1);
+	w->groups.items[g].state = RI_GROUP_HEAD_FREED;
+	w->population.objects[1].state = RI_OBJECT_FREED;
+	world_drop(w, 1);
+	world_check(w);
+	assert_int_equal(w->findings.count, 0);
+	world_destroy(w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_broken_link),
+		cmocka_unit_test(test_one_finding_per_break),
+		cmocka_unit_test(test_list_loop_tells_its_break),
+		cmocka_unit_test(test_count_mismatch),
+		cmocka_unit_test(test_foreign_nodes_count_in_the_length),
+		cmocka_unit_test(test_count_mismatch_of_a_broken_chain),
+		cmocka_unit_test(test_unused_group_is_not_checked),
+		cmocka_unit_test(test_dead_member),
+		cmocka_unit_test(test_freed_member_tells_its_break),
+		cmocka_unit_test(test_wrong_group),
+		cmocka_unit_test(test_wrong_group_null_and_garbage),
+		cmocka_unit_test(test_no_back_pointer_no_wrong_group),
+		cmocka_unit_test(test_back_pointer_of_the_memberships_own_rule_is_read),
+		cmocka_unit_test(test_two_groups),
+		cmocka_unit_test(test_orphan),
+		cmocka_unit_test(test_orphan_with_missing_memory),
+		cmocka_unit_test(test_orphan_by_membership_rule),
+		cmocka_unit_test(test_dead_group),
+		cmocka_unit_test(test_group_in_dead_or_lost_object),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
