@@ -181,6 +181,7 @@ static void write_table(struct ri_listing *listing)
 		return start_streaming(listing);
 	scols_table_set_stream(table, listing->stream);
 	scols_table_set_termforce(table, SCOLS_TERMFORCE_NEVER);
+	scols_table_enable_noencoding(table, 1); /* the cells are clean */
 	for (size_t c = 0; c < columns; c++) {
 		char *heading = make_heading(listing->columns[c].name);
 
