@@ -50,7 +50,7 @@ done <<END
 bfd debug/corefile\.c
 readline/ cli/prompt\.c
 sys/ptrace target/live\.c
-yaml profile/parse\.c
+yaml profile/yaml_tree\.c
 jansson report/json\.c
 libsmartcols report/listing\.c
 argp cli/options\.c
