@@ -383,13 +383,22 @@ struct ri_population *ri_population_create(const struct ri_target *target,
 		.shapes = shapes,
 		.gaps = gaps,
 	};
+	struct ri_traversal *traversal;
 	struct ri_groups *groups;
+	bool is_new = true;
 
 	ri_finder_init(&finder);
 	ri_sweep(&finder);
 	ri_descriptors_read_owners(&finder);
 	groups = ri_groups_create(&finder);
-	ri_groups_run(groups);
+	traversal = ri_traversal_create(&finder);
+	ri_traversal_variables(traversal);
+	while (is_new) {
+		is_new = ri_traversal_run(traversal);
+		is_new |= ri_groups_run(groups);
+	}
+	ri_descriptors_read_owners(&finder);
+	ri_traversal_destroy(traversal);
 	finish(&finder, groups, population);
 	tell_untyped(population, gaps);
 	ri_groups_destroy(groups);
