@@ -23,21 +23,11 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "census/sweep_tasks.h"
+#include "census/variables.h"
 #include "census/words.h"
 
 #define QUEUE_SIZE 256
-#define TASK_OBJECTS 16384u
-#define TASK_BLOCKS 65536u
-#define TASK_BYTES (8ull << 20)
-
-enum task_kind { TASK_OF_OBJECTS, TASK_OF_BLOCKS, TASK_OF_REGION };
-
-/* Sources [first, end); or, where `from` < `to`, that part of the one source. */
-struct task {
-	enum task_kind kind;
-	uint32_t first, end;
-	uint64_t from, to;
-};
 
 struct source {
 	uint64_t base;           /* address of word 0, rounded down to 8 */
@@ -69,7 +59,7 @@ struct plan {
 	const uint32_t *typed_block_of; /* per block: index into typed_blocks[], or RI_NONE */
 	uint64_t low, span;
 	ri_words_skip_function *skip;
-	RI_VEC(struct task) tasks;
+	ri_sweep_task_list tasks;
 	struct ri_holder_sweep_part *parts;
 	uint64_t *counts;
 	size_t next_task;
@@ -100,25 +90,6 @@ static uint64_t object_end(const struct plan *plan, uint32_t o)
 				     &plan->input->population->objects[o]);
 }
 
-static struct ri_variable_span *find_variable(const struct ri_census_input *input, uint64_t addr)
-{
-	size_t low = 0, high = input->variable_count;
-	struct ri_variable_span *variable;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (input->variables[middle].addr <= addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low)
-		return NULL;
-	variable = &input->variables[low - 1];
-	return addr - variable->addr < variable->size_bytes ? variable : NULL;
-}
-
 /* What is known of the place of the word at `addr`. */
 static const struct ri_slot *find_slot(const struct plan *plan, const struct source *source,
 				       uint64_t addr)
@@ -129,7 +100,7 @@ static const struct ri_slot *find_slot(const struct plan *plan, const struct sou
 		return ri_classify_slot(source->shape, addr - source->start, source->repeats);
 	if (!source->is_module)
 		return NULL;
-	variable = find_variable(plan->input, addr);
+	variable = ri_variables_find(plan->input, addr);
 	if (!variable || variable->shape >= plan->input->shapes->shapes.count)
 		return NULL;
 	return ri_classify_slot(&plan->input->shapes->shapes.items[variable->shape],
@@ -414,7 +385,7 @@ static void set_block_source(struct worker *w, uint32_t b)
 	set_source(w, &source);
 }
 
-static void sweep_blocks(struct worker *w, const struct task *task)
+static void sweep_blocks(struct worker *w, const struct ri_sweep_task *task)
 {
 	const struct ri_heap *heap = w->plan->input->heap;
 	const struct ri_population *population = w->plan->input->population;
@@ -453,7 +424,7 @@ static void sweep_registers(struct worker *w, const struct ri_region *region)
 	}
 }
 
-static void sweep_region(struct worker *w, const struct task *task)
+static void sweep_region(struct worker *w, const struct ri_sweep_task *task)
 {
 	const struct plan *plan = w->plan;
 	const struct ri_population *population = plan->input->population;
@@ -490,14 +461,14 @@ static void *work(void *data)
 	w->plan = plan;
 	while ((t = __atomic_fetch_add(&plan->next_task, 1, __ATOMIC_RELAXED)) <
 	       plan->tasks.count) {
-		const struct task *task = &plan->tasks.items[t];
+		const struct ri_sweep_task *task = &plan->tasks.items[t];
 
 		w->part = &plan->parts[t];
 		w->counts_nodes = task->from == task->to;
-		if (task->kind == TASK_OF_OBJECTS)
+		if (task->kind == RI_SWEEP_OBJECTS)
 			for (uint32_t o = task->first; o < task->end; o++)
 				sweep_object(w, o);
-		else if (task->kind == TASK_OF_BLOCKS)
+		else if (task->kind == RI_SWEEP_BLOCKS)
 			sweep_blocks(w, task);
 		else
 			sweep_region(w, task);
@@ -508,63 +479,6 @@ static void *work(void *data)
 	}
 	free(w);
 	return NULL;
-}
-
-/* Cuts one source into tasks of TASK_BYTES. */
-static void add_split_tasks(struct plan *plan, enum task_kind kind, uint32_t source,
-			    uint64_t start, uint64_t end)
-{
-	while (start < end) {
-		uint64_t to = end - start > TASK_BYTES ? start + TASK_BYTES : end;
-
-		*ri_push(&plan->tasks) = (struct task){ kind, source, source + 1, start, to };
-		start = to;
-	}
-}
-
-static void plan_blocks(struct plan *plan)
-{
-	const struct ri_heap *heap = plan->input->heap;
-	uint32_t first = 0;
-	uint64_t bytes = 0;
-
-	for (uint32_t b = 0; b < heap->block_count; b++) {
-		const struct ri_block *block = &heap->blocks[b];
-		bool is_large = block->state == RI_BLOCK_USED && block->size_bytes > TASK_BYTES;
-
-		if (is_large || bytes > TASK_BYTES || b - first >= TASK_BLOCKS) {
-			if (b > first)
-				*ri_push(&plan->tasks) =
-					(struct task){ TASK_OF_BLOCKS, first, b, 0, 0 };
-			first = b;
-			bytes = 0;
-		}
-		if (is_large) {
-			add_split_tasks(plan, TASK_OF_BLOCKS, b, block->addr,
-					ri_extents_block_end(block));
-			first = b + 1;
-		} else if (block->state == RI_BLOCK_USED) {
-			bytes += block->size_bytes;
-		}
-	}
-	if (first < heap->block_count)
-		*ri_push(&plan->tasks) = (struct task){ TASK_OF_BLOCKS, first,
-							(uint32_t)heap->block_count, 0, 0 };
-}
-
-static void plan_tasks(struct plan *plan, size_t region_count)
-{
-	uint32_t object_count = (uint32_t)plan->input->population->object_count;
-
-	for (uint32_t o = 0; o < object_count; o += TASK_OBJECTS)
-		*ri_push(&plan->tasks) = (struct task){
-			TASK_OF_OBJECTS, o,
-			object_count - o > TASK_OBJECTS ? o + TASK_OBJECTS : object_count, 0, 0
-		};
-	plan_blocks(plan);
-	for (size_t r = 0; r < region_count; r++)
-		add_split_tasks(plan, TASK_OF_REGION, (uint32_t)r, plan->regions[r].start,
-				plan->regions[r].end);
 }
 
 static void run_threads(struct plan *plan, unsigned thread_count)
@@ -580,43 +494,6 @@ static void run_threads(struct plan *plan, unsigned thread_count)
 	for (unsigned i = 0; i < started; i++)
 		pthread_join(threads[i], NULL);
 	free(threads);
-}
-
-/* Makes the shape of the variable around `at`, of which a word hits something.
- * Returns the last word that need not be looked at any more: one hit is enough. */
-static uint64_t shape_variable(const struct ri_census_input *input, uint64_t at)
-{
-	struct ri_variable_span *variable = find_variable(input, at);
-	uint64_t last;
-
-	if (!variable)
-		return at;
-	if (variable->shape == RI_NONE && variable->type)
-		variable->shape = ri_shapes_shape(input->shapes, variable->type, variable->name,
-						  RI_CLASS_VARIABLE);
-	last = (variable->addr + variable->size_bytes - 1) & ~7ull;
-	return last > at ? last : at;
-}
-
-/* Gives shapes to the variables in [at, end) that will need them: made here and
- * not in the sweep, because that is done by several threads. */
-static void shape_variables(const struct ri_census_input *input, const struct ri_extents *extents,
-			    uint64_t at, uint64_t end)
-{
-	const struct ri_range *range = NULL;
-
-	for (at = (at + 7) & ~7ull; at + 8 <= end; at += 8) {
-		struct ri_hit hit;
-
-		if (!range || at + 8 > range->end)
-			range = ri_image_find(input->target->image, at);
-		if (!range)
-			return;
-		if (range->bytes && at + 8 <= range->end &&
-		    ri_extents_find(extents, ri_words_load(range->bytes + (at - range->start), 0),
-				    &hit))
-			at = shape_variable(input, at);
-	}
 }
 
 static uint32_t *map_typed_blocks(const struct ri_population *population, size_t block_count)
@@ -651,19 +528,19 @@ void ri_holder_sweep_run(struct ri_holder_sweep *sweep, const struct ri_census_i
 
 	for (size_t r = 0; r < region_count; r++)
 		if (regions[r].kind == RI_REGION_MODULE && input->variable_count)
-			shape_variables(input, plan.extents, regions[r].start, regions[r].end);
+			ri_variables_shape(input, plan.extents, regions[r].start, regions[r].end);
 	plan.ranges = ri_image_ranges(input->target->image, &plan.range_count);
-	plan_tasks(&plan, region_count);
+	ri_sweep_tasks_list(input, regions, region_count, &plan.tasks);
 	plan.parts = ri_calloc(plan.tasks.count, sizeof(*plan.parts));
 	if (plan.span)
 		run_threads(&plan, input->thread_count);
 	for (size_t t = 0; t < plan.tasks.count; t++) {
-		const struct task *task = &plan.tasks.items[t];
+		const struct ri_sweep_task *task = &plan.tasks.items[t];
 		size_t node = input->population->object_count + task->first;
 
 		if (task->from == task->to)
 			continue;
-		if (task->kind == TASK_OF_REGION)
+		if (task->kind == RI_SWEEP_REGION)
 			node += input->heap->block_count;
 		ret_counts[node + 1] += plan.parts[t].edges.count;
 	}

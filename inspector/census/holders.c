@@ -139,11 +139,8 @@ static void put_word_edges(struct assembly *a, uint32_t node, uint64_t count)
 			continue;
 		}
 		edge = part->edges.items[a->part_edge++];
-		if (edge.class_index == RI_CLASS_PENDING) {
+		if (edge.class_index == RI_CLASS_PENDING)
 			edge.class_index = ri_naming_word(a->naming, node, edge.word);
-			if (!(edge.flags & RI_EDGE_LINK))
-				edge.flags |= RI_EDGE_UNTYPED;
-		}
 		a->holders->edges[a->holders->edge_count++] = edge;
 		count--;
 	}
