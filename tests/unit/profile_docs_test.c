@@ -97,13 +97,15 @@ static void expect_documented(const struct ri_schema *schema, const char *page,
 {
 	for (const struct ri_schema_key *key = schema->keys; key->name; key++) {
 		char *quoted = ri_format("`%s`", key->name), *used = ri_format("%s:", key->name);
+		char *valued = ri_format("`%s: ", key->name);
 
-		if (!strstr(page, quoted))
+		if (!strstr(page, quoted) && !strstr(page, valued))
 			fail_msg(PAGE " does not say what '%s' of %s is", key->name, schema->what);
 		if (!strstr(examples, used) && key->kind != RI_SCHEMA_LEDGER)
 			fail_msg("no example of " PAGE " uses '%s' of %s", key->name,
 				 schema->what);
 		free(quoted);
+		free(valued);
 		free(used);
 		if (key->section)
 			expect_documented(key->section, page, examples);
