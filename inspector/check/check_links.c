@@ -4,25 +4,100 @@
  * count-mismatch.  The walks were done by the population; here its records of
  * where neighbours disagree become findings.
  *
- * A break inside a member that lies in a free block is the freeing's trace, and
- * dead-member tells it; the word that closes a loop is told by list-loop; a group
- * whose head lies in freed memory is told by dead-group.
+ * A break whose word leads forward to a node that was passed already (or back to
+ * one that is still to come) makes a loop for whoever walks that way, though the
+ * other direction may be whole: list-loop tells it, once per group.  A break
+ * inside a member that lies in a free block is the freeing's trace, and
+ * dead-member tells it; one at a link that is chained in two groups is told by
+ * two-groups, and a group whose head lies in freed memory by dead-group.
  */
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "check/cause.h"
+#include "check/membership.h"
 
-/* Whether another finding has the same cause and names this code. */
-static bool is_told_elsewhere(const struct ri_analysis *analysis, const struct ri_group *group,
-			      const struct ri_group_break *fault)
+/* What is looked up for breaks; empty where there is none. */
+struct links {
+	bool *is_doubly_chained; /* by object, or null */
+	uint32_t *by_node;       /* memberships by ascending node, or null */
+};
+
+static struct links links_create(const struct ri_analysis *analysis)
 {
-	if (group->state & RI_GROUP_HEAD_FREED)
-		return true;
+	if (!analysis->population->break_count)
+		return (struct links){ NULL, NULL };
+	return (struct links){ ri_find_doubly_chained(analysis),
+			       ri_memberships_by_node(analysis->population) };
+}
+
+static void links_destroy(struct links *links)
+{
+	free(links->is_doubly_chained);
+	free(links->by_node);
+}
+
+/* The place of the member whose node is `node` in the chain of group `g`; RI_NONE
+ * if there is none. */
+static uint32_t place_of(const struct ri_population *population, const struct links *links,
+			 uint32_t g, uint64_t node)
+{
+	size_t low = 0, high = population->membership_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct ri_membership *m = &population->memberships[links->by_node[middle]];
+
+		if (m->node < node || (m->node == node && m->group < g))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == population->membership_count)
+		return RI_NONE;
+	if (population->memberships[links->by_node[low]].node != node ||
+	    population->memberships[links->by_node[low]].group != g)
+		return RI_NONE;
+	return links->by_node[low] - population->groups[g].first_member;
+}
+
+/* Whether a walk that follows the word of `fault` comes back to where it was. */
+static bool closes_loop(const struct ri_analysis *analysis, const struct links *links, uint32_t g,
+			const struct ri_group_break *fault)
+{
+	const struct ri_group *group = &analysis->population->groups[g];
+	const struct ri_group_rule *rule = ri_group_rule_of(analysis, g);
+	int64_t offset = (int64_t)(fault->word_addr - fault->node);
+	uint32_t from, to;
+
 	if ((group->state & RI_GROUP_LOOP) && fault->value == group->loop_node)
 		return true;
-	return fault->object != RI_NONE &&
-	       (analysis->population->objects[fault->object].state & RI_OBJECT_FREED) &&
+	if (!rule || !links->by_node || !fault->value)
+		return false;
+	from = place_of(analysis->population, links, g, fault->node);
+	to = place_of(analysis->population, links, g, fault->value);
+	if (from == RI_NONE || to == RI_NONE)
+		return false;
+	if (rule->next_offset >= 0 && offset == rule->next_offset)
+		return to <= from;
+	/* Circular and double lists alone are walked backwards. */
+	return (rule->kind == RI_LINK_LIST || rule->kind == RI_LINK_DLIST) &&
+	       rule->prev_offset >= 0 && offset == rule->prev_offset && to >= from;
+}
+
+/* Whether another finding has the same cause and names this code. */
+static bool is_told_elsewhere(const struct ri_analysis *analysis, const struct links *links,
+			      uint32_t g, const struct ri_group_break *fault)
+{
+	if (analysis->population->groups[g].state & RI_GROUP_HEAD_FREED)
+		return true;
+	if (closes_loop(analysis, links, g, fault))
+		return true;
+	if (fault->object == RI_NONE)
+		return false;
+	if (links->is_doubly_chained && links->is_doubly_chained[fault->object])
+		return true;
+	return (analysis->population->objects[fault->object].state & RI_OBJECT_FREED) &&
 	       ri_object_cause(analysis, fault->object) == RI_CAUSE_DEAD_MEMBER;
 }
 
@@ -91,6 +166,7 @@ static void run_broken_link(const struct ri_check *check, const struct ri_analys
 			    struct ri_findings *findings)
 {
 	const struct ri_population *population = analysis->population;
+	struct links links = links_create(analysis);
 
 	for (uint32_t g = 0; g < population->group_count; g++) {
 		const struct ri_group *group = &population->groups[g];
@@ -101,10 +177,11 @@ static void run_broken_link(const struct ri_check *check, const struct ri_analys
 			const struct ri_group_break *fault =
 				&population->breaks[group->break_first + i];
 
-			if (!is_told_elsewhere(analysis, group, fault))
+			if (!is_told_elsewhere(analysis, &links, g, fault))
 				report_break(check, analysis, findings, g, fault);
 		}
 	}
+	links_destroy(&links);
 }
 
 const struct ri_check ri_check_broken_link = {
@@ -120,50 +197,72 @@ const struct ri_check ri_check_broken_link = {
 	.run = run_broken_link,
 };
 
+static void report_loop(const struct ri_check *check, const struct ri_analysis *analysis,
+			struct ri_findings *findings, const struct links *links, uint32_t g,
+			uint64_t loop_node)
+{
+	const struct ri_population *population = analysis->population;
+	const struct ri_group *group = &population->groups[g];
+	struct ri_finding *finding = ri_finding_of_group(findings, check, analysis, g);
+	char *node = ri_evidence_addr(analysis, loop_node);
+
+	ri_finding_summarize(finding,
+			     "group %s: the chain comes back to node 0x%" PRIx64
+			     " without passing the head",
+			     finding->group_name, loop_node);
+	ri_finding_identify(finding, NULL);
+	ri_finding_explain(finding, "met twice: %s", node);
+	for (uint32_t i = 0; i < group->break_count; i++) {
+		const struct ri_group_break *fault = &population->breaks[group->break_first + i];
+
+		if (!closes_loop(analysis, links, g, fault))
+			continue;
+		ri_finding_explain(finding, "the link word 0x%" PRIx64 " closes the loop",
+				   fault->word_addr);
+		if (fault->expected)
+			ri_finding_explain(finding, "its neighbour implies 0x%" PRIx64,
+					   fault->expected);
+		ri_finding_imply(finding, "broken-link");
+	}
+	ri_finding_explain(finding, "%" PRIu32 " members were found", group->member_count);
+	*ri_push(&finding->addrs) = loop_node;
+	ri_finding_show_group(finding, analysis, g);
+	free(node);
+}
+
 static void run_list_loop(const struct ri_check *check, const struct ri_analysis *analysis,
 			  struct ri_findings *findings)
 {
 	const struct ri_population *population = analysis->population;
+	struct links links = links_create(analysis);
 
 	for (uint32_t g = 0; g < population->group_count; g++) {
 		const struct ri_group *group = &population->groups[g];
-		struct ri_finding *finding;
-		char *node;
+		uint64_t loop_node = group->state & RI_GROUP_LOOP ? group->loop_node : 0;
 
-		if (!(group->state & RI_GROUP_LOOP) || (group->state & RI_GROUP_HEAD_FREED))
+		if (group->state & (RI_GROUP_HEAD_FREED | RI_GROUP_UNINITIALISED))
 			continue;
-		finding = ri_finding_of_group(findings, check, analysis, g);
-		node = ri_evidence_addr(analysis, group->loop_node);
-		ri_finding_summarize(finding,
-				     "group %s: the chain comes back to node 0x%" PRIx64
-				     " without passing the head",
-				     finding->group_name, group->loop_node);
-		ri_finding_identify(finding, NULL);
-		ri_finding_explain(finding, "met twice: %s", node);
-		ri_finding_explain(finding, "%" PRIu32 " members were passed", group->member_count);
-		for (uint32_t i = 0; i < group->break_count; i++) {
+		for (uint32_t i = 0; !loop_node && i < group->break_count; i++) {
 			const struct ri_group_break *fault =
 				&population->breaks[group->break_first + i];
 
-			if (fault->value != group->loop_node)
-				continue;
-			ri_finding_explain(finding, "the link word 0x%" PRIx64 " closes the loop",
-					   fault->word_addr);
-			ri_finding_imply(finding, "broken-link");
+			if (closes_loop(analysis, &links, g, fault))
+				loop_node = fault->value;
 		}
-		*ri_push(&finding->addrs) = group->loop_node;
-		ri_finding_show_group(finding, analysis, g);
-		free(node);
+		if (loop_node || (group->state & RI_GROUP_LOOP))
+			report_loop(check, analysis, findings, &links, g, loop_node);
 	}
+	links_destroy(&links);
 }
 
 const struct ri_check ri_check_list_loop = {
 	.code = "list-loop",
 	.severity = RI_SEVERITY_ERROR,
 	.summary = "a group's chain never comes back to its head",
-	.help = "A walk along the chain meets a node for the second time without having passed the "
-		"head: code that iterates the group hangs. Usually an object was added twice, or "
-		"added to a second group while it was still in this one.",
+	.help = "A walk along the chain (forward, or backward) meets a node for the second time "
+		"without having passed the head: code that iterates the group that way hangs. "
+		"Usually an object was added twice, or added to a second group while it was still "
+		"in this one.",
 	.run = run_list_loop,
 };
 

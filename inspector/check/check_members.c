@@ -172,6 +172,7 @@ static void run_wrong_group(const struct ri_check *check, const struct ri_analys
 			    struct ri_findings *findings)
 {
 	const struct ri_population *population = analysis->population;
+	bool *is_doubly_chained = ri_find_doubly_chained(analysis);
 
 	for (uint32_t i = 0; i < population->membership_count; i++) {
 		const struct ri_membership *m = &population->memberships[i];
@@ -180,8 +181,9 @@ static void run_wrong_group(const struct ri_check *check, const struct ri_analys
 		uint64_t value;
 		uint32_t other;
 
-		/* A destroyed header or a dead member says nothing more by its back pointer. */
-		if (cause == RI_CAUSE_BAD_MAGIC || cause == RI_CAUSE_DEAD_MEMBER ||
+		/* A destroyed header or a dead member says nothing more by its back pointer;
+		 * of a link in two chains two-groups tells. */
+		if ((is_doubly_chained && is_doubly_chained[m->object]) || cause == RI_CAUSE_BAD_MAGIC || cause == RI_CAUSE_DEAD_MEMBER ||
 		    (population->groups[m->group].state & RI_GROUP_HEAD_FREED) ||
 		    (analysis->population->objects[m->object].state &
 		     (RI_OBJECT_IGNORE | RI_OBJECT_SUSPECT)))
@@ -190,6 +192,7 @@ static void run_wrong_group(const struct ri_check *check, const struct ri_analys
 		if (back == RI_BACK_NULL || back == RI_BACK_OTHER)
 			report_wrong_group(check, analysis, findings, i, back, value, other);
 	}
+	free(is_doubly_chained);
 }
 
 const struct ri_check ri_check_wrong_group = {
@@ -219,30 +222,19 @@ static void report_two_groups(const struct ri_check *check, const struct ri_anal
 			   a->node, groups[a->group].head, groups[b->group].head);
 	*ri_push(&finding->addrs) = groups[a->group].struct_addr;
 	*ri_push(&finding->addrs) = groups[b->group].struct_addr;
+	/* The chain that came first is broken there, and at most one back pointer fits. */
+	if (groups[a->group].break_count || groups[b->group].break_count)
+		ri_finding_imply(finding, "broken-link");
 	ri_finding_explain(finding, "show 0x%" PRIx64, finding->addr);
-}
-
-static int compare_memberships(const void *a, const void *b, void *data)
-{
-	const struct ri_membership *all = data;
-	const struct ri_membership *x = &all[*(const uint32_t *)a], *y = &all[*(const uint32_t *)b];
-
-	if (x->node != y->node)
-		return x->node < y->node ? -1 : 1;
-	return (x->group > y->group) - (x->group < y->group);
 }
 
 static void run_two_groups(const struct ri_check *check, const struct ri_analysis *analysis,
 			   struct ri_findings *findings)
 {
 	const struct ri_population *population = analysis->population;
-	uint32_t *order = ri_malloc(population->membership_count * sizeof(*order));
+	uint32_t *order = ri_memberships_by_node(population);
 	uint64_t reported_node = 0;
 
-	for (uint32_t i = 0; i < population->membership_count; i++)
-		order[i] = i;
-	qsort_r(order, population->membership_count, sizeof(*order), compare_memberships,
-		population->memberships);
 	for (size_t i = 1; i < population->membership_count; i++) {
 		const struct ri_membership *a = &population->memberships[order[i - 1]];
 		const struct ri_membership *b = &population->memberships[order[i]];

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Leaks that the graph shows: unreachable and group-only (cycle is a file of its
- * own).  One finding per leak root, the first object of a chain (leak.h); what
- * hangs on it is counted by type.  A root that a borrowing group still leads to
- * is group-only, any other unreachable.
+ * own).  unreachable is one finding per leak root, the first object of a chain
+ * (leak.h); what hangs on it is counted by type.  The lost pointer shows as a
+ * surplus of the root too: that is the same cause and is named beside.
  *
- * The lost pointer shows as a surplus of the root too: that is the same cause
- * and is named beside.
+ * group-only is a note per group: which of its members nothing but the group
+ * leads to, however they came to be leaked.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -128,18 +128,16 @@ static void report(const struct ri_check *check, const struct ri_analysis *analy
 		   const struct chains *chains, uint32_t object)
 {
 	struct ri_finding *finding = ri_finding_of_object(findings, check, analysis, object);
-	bool is_in_group = analysis->graph->reach[object] & RI_REACH_GROUP;
 
-	ri_finding_summarize(finding, "%s 0x%" PRIx64 ": count %" PRId64 ", and %s",
-			     finding->type_name, finding->addr, finding->stored,
-			     is_in_group ? "nothing but a group that owns nothing leads to it"
-					 : "no path leads to it from a root");
+	ri_finding_summarize(finding, "%s 0x%" PRIx64 ": count %" PRId64
+				      ", and no path leads to it from a root",
+			     finding->type_name, finding->addr, finding->stored);
 	ri_finding_identify(finding, NULL);
 	explain_chain(finding, analysis, chains, object);
 	explain_group(finding, analysis, object);
 	ri_finding_explain_holders(finding, analysis, object);
-	if (is_in_group)
-		ri_finding_imply(finding, "unreachable");
+	if (analysis->graph->reach[object] & RI_REACH_GROUP)
+		ri_finding_imply(finding, "group-only");
 	if (!ri_object_is_in_used_block(analysis, object)) {
 		finding->status = RI_FINDING_UNCHECKED;
 		ri_finding_explain(finding, "could not check: it lies in no block that the allocator's "
@@ -152,9 +150,8 @@ static void report(const struct ri_check *check, const struct ri_analysis *analy
 	ri_finding_explain(finding, "why 0x%" PRIx64, finding->addr);
 }
 
-/* Reports the leak roots that a group leads to, or those that none does. */
-static void report_roots(const struct ri_check *check, const struct ri_analysis *analysis,
-			 struct ri_findings *findings, bool are_in_groups)
+static void run_unreachable(const struct ri_check *check, const struct ri_analysis *analysis,
+			    struct ri_findings *findings)
 {
 	struct ri_absence absence = ri_absence_measure(analysis);
 	struct chains chains;
@@ -163,16 +160,9 @@ static void report_roots(const struct ri_check *check, const struct ri_analysis 
 		return;
 	chains = chains_create(analysis);
 	for (uint32_t o = 0; o < analysis->population->object_count; o++)
-		if (ri_object_is_leak_root(analysis, o) &&
-		    !(analysis->graph->reach[o] & RI_REACH_GROUP) == !are_in_groups)
+		if (ri_object_is_leak_root(analysis, o))
 			report(check, analysis, findings, &absence, &chains, o);
 	chains_destroy(&chains);
-}
-
-static void run_unreachable(const struct ri_check *check, const struct ri_analysis *analysis,
-			    struct ri_findings *findings)
-{
-	report_roots(check, analysis, findings, false);
 }
 
 const struct ri_check ri_check_unreachable = {
@@ -190,16 +180,41 @@ const struct ri_check ri_check_unreachable = {
 static void run_group_only(const struct ri_check *check, const struct ri_analysis *analysis,
 			   struct ri_findings *findings)
 {
-	report_roots(check, analysis, findings, true);
+	const struct ri_population *population = analysis->population;
+
+	for (uint32_t g = 0; analysis->graph && g < population->group_count; g++) {
+		const struct ri_group *group = &population->groups[g];
+		struct ri_finding *finding = NULL;
+
+		for (uint32_t i = 0; i < group->member_count; i++) {
+			uint32_t o = population->memberships[group->first_member + i].object;
+
+			if (!ri_object_is_leaked(analysis, o) ||
+			    !(analysis->graph->reach[o] & RI_REACH_GROUP))
+				continue;
+			if (!finding)
+				finding = ri_finding_of_group(findings, check, analysis, g);
+			*ri_push(&finding->addrs) = population->objects[o].addr;
+		}
+		if (!finding)
+			continue;
+		ri_finding_summarize(finding, "group %s: nothing else leads to %zu of its %" PRIu32
+					      " members",
+				     finding->group_name, finding->addrs.count,
+				     group->member_count);
+		ri_finding_identify(finding, NULL);
+		ri_finding_explain(finding, "membership in it owns nothing: they are leaked");
+		ri_finding_show_group(finding, analysis, g);
+	}
 }
 
 const struct ri_check ri_check_group_only = {
 	.code = "group-only",
-	.severity = RI_SEVERITY_WARNING,
-	.summary = "only a group that owns nothing keeps a live object findable",
-	.help = "The object is leaked as with `unreachable`, but it is still chained in a group that "
-		"is known to borrow: the program can find it there, and nobody will ever put its "
-		"last reference. Whoever took the pointer that was dropped should have put it; or "
-		"the group was meant to own its members, and the profile should say so.",
+	.severity = RI_SEVERITY_NOTE,
+	.summary = "only a group that owns nothing keeps live objects findable",
+	.help = "Leaked objects are still chained in a group that is known to borrow: the program "
+		"can find them there, and nobody will ever put their last reference. The leaks "
+		"themselves are reported as `unreachable` or `cycle`; this note names the group and "
+		"all such members. If the group was meant to own them, the profile should say so.",
 	.run = run_group_only,
 };

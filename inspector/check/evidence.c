@@ -109,12 +109,39 @@ struct ri_finding *ri_finding_of_object(struct ri_findings *findings,
 	return finding;
 }
 
+/* How many members are looked at for the type of a group's elements. */
+#define ELEMENT_SAMPLE 64
+
+/* The one type that the elements of a group have, judged by the first of them
+ * where the rule does not say; or null. */
+static const char *element_type_name(const struct ri_analysis *analysis, uint32_t group)
+{
+	const struct ri_group_rule *rule = ri_group_rule_of(analysis, group);
+	const struct ri_population *population = analysis->population;
+	const struct ri_group *g = &population->groups[group];
+	uint32_t type;
+
+	if (rule && rule->element_type < population->type_count)
+		return population->types[rule->element_type].name;
+	if (!g->member_count)
+		return NULL;
+	type = population->objects[population->memberships[g->first_member].object].type;
+	for (uint32_t i = 1; i < g->member_count && i < ELEMENT_SAMPLE; i++) {
+		uint32_t object = population->memberships[g->first_member + i].object;
+
+		if (population->objects[object].type != type)
+			return NULL;
+	}
+	return population->types[type].name;
+}
+
 struct ri_finding *ri_finding_of_group(struct ri_findings *findings, const struct ri_check *check,
 				       const struct ri_analysis *analysis, uint32_t group)
 {
 	struct ri_finding *finding =
 		ri_findings_add(findings, check, analysis->population->groups[group].struct_addr);
 
+	finding->type_name = element_type_name(analysis, group);
 	ri_finding_set_group(finding, analysis, group);
 	return finding;
 }
@@ -195,12 +222,14 @@ char *ri_evidence_addr(const struct ri_analysis *analysis, uint64_t addr)
 uint32_t ri_object_group(const struct ri_analysis *analysis, uint32_t object)
 {
 	const struct ri_population *population = analysis->population;
+	uint32_t back = population->back_group ? population->back_group[object] : RI_NONE;
+	uint32_t first = population->member_of_first ? population->member_of_first[object] : 0;
+	uint32_t end = population->member_of_first ? population->member_of_first[object + 1] : 0;
 
-	if (population->member_of_first &&
-	    population->member_of_first[object + 1] > population->member_of_first[object])
-		return population->memberships[population->member_of[population->member_of_first[object]]]
-			.group;
-	return population->back_group ? population->back_group[object] : RI_NONE;
+	for (uint32_t i = first; i < end; i++)
+		if (population->memberships[population->member_of[i]].group == back)
+			return back;
+	return first < end ? population->memberships[population->member_of[first]].group : back;
 }
 
 const struct ri_group_rule *ri_group_rule_of(const struct ri_analysis *analysis, uint32_t group)

@@ -42,8 +42,8 @@ struct ri_finding *ri_finding_of_object(struct ri_findings *findings,
 					const struct ri_check *check,
 					const struct ri_analysis *analysis, uint32_t object);
 
-/* A new finding about group `group`: address of the struct around the head and
- * name of the group; no type. */
+/* A new finding about group `group`: address of the struct around the head, name
+ * of the group and, where its elements have one type, that. */
 struct ri_finding *ri_finding_of_group(struct ri_findings *findings, const struct ri_check *check,
 				       const struct ri_analysis *analysis, uint32_t group);
 
@@ -74,8 +74,8 @@ char *ri_evidence_addr(const struct ri_analysis *analysis, uint64_t addr);
 /* "17 bytes", "3.2 MiB"; owned by the caller. */
 char *ri_format_bytes(uint64_t size_bytes);
 
-/* The group that `object` is chained in, else the one that its back pointer
- * names, else RI_NONE. */
+/* The group that `object` is chained in, of several the one that its back pointer
+ * names; if it is in none the one that its back pointer names; else RI_NONE. */
 uint32_t ri_object_group(const struct ri_analysis *analysis, uint32_t object);
 
 /* The group's name, else its rule's, its variable's, its head's type; never

@@ -23,4 +23,14 @@ enum ri_back_state {
 enum ri_back_state ri_membership_back(const struct ri_analysis *analysis, uint32_t membership,
 				      uint64_t *ret_value, uint32_t *ret_group);
 
+/*
+ * Per object, whether one of its links is chained in two groups whose heads are
+ * not freed; a new array of object_count, or null where no object is so.
+ */
+bool *ri_find_doubly_chained(const struct ri_analysis *analysis);
+
+/* Indices of all memberships by ascending node, then group: a new array of
+ * membership_count. */
+uint32_t *ri_memberships_by_node(const struct ri_population *population);
+
 #endif

@@ -9,8 +9,7 @@
 
 static bool is_damage(const struct ri_finding *finding)
 {
-	static const char *const others[] = { "surplus", "deficit", "unreachable", "group-only",
-					      "cycle" };
+	static const char *const others[] = { "surplus", "deficit", "unreachable", "cycle" };
 
 	if (finding->check->severity == RI_SEVERITY_NOTE)
 		return false;
@@ -59,7 +58,7 @@ struct ri_type_row *ri_report_type_rows(const struct ri_analysis *analysis)
 		row = &rows[population->objects[finding->object].type];
 		row->surplus += !strcmp(code, "surplus");
 		row->deficit += !strcmp(code, "deficit");
-		row->unreachable += !strcmp(code, "unreachable") || !strcmp(code, "group-only");
+		row->unreachable += !strcmp(code, "unreachable");
 		row->damaged += is_damage(finding);
 		if (!strcmp(code, "cycle"))
 			count_cycle(analysis, finding, rows);

@@ -68,11 +68,38 @@ static void test_list_loop_tells_its_break(void **state)
 		.node = world_addr(4) + 16, .object = 4, .what = "prev does not lead back" });
 	world_check(w);
 	f = world_only(w, "list-loop");
-	assert_null(f->type_name);
+	assert_string_equal(f->type_name, "conn");
 	assert_int_equal(f->addr, 0x500000);
 	assert_true(finding_implies(f, "broken-link"));
 	assert_true(finding_says(f, "0x14010 closes the loop"));
 	world_destroy(w);
+}
+
+/* One break in a chain of six: the word at `offset` of member `from` leads to
+ * member `to`. */
+static void check_break(uint32_t from, uint64_t offset, uint32_t to, const char *code)
+{
+	struct world *w = world_create();
+	uint32_t g = world_group(w, "all_conns", 0, 6);
+
+	w->layout.groups.items[0].prev_offset = 8;
+	world_break(w, g, (struct ri_group_break){
+		.word_addr = world_addr(from) + 16 + offset, .value = world_addr(to) + 16,
+		.node = world_addr(from) + 16, .object = from, .what = "does not lead back" });
+	world_check(w);
+	world_only(w, code);
+	world_destroy(w);
+}
+
+/* The other direction may be whole: the population found every member. */
+static void test_loop_in_one_direction(void **state)
+{
+	(void)state;
+	check_break(4, 0, 1, "list-loop");   /* next leads back */
+	check_break(4, 0, 4, "list-loop");   /* next leads to itself */
+	check_break(1, 0, 4, "broken-link"); /* next leaves out two */
+	check_break(1, 8, 4, "list-loop");   /* prev leads forward */
+	check_break(4, 8, 1, "broken-link"); /* prev leaves out two */
 }
 
 static void test_count_mismatch(void **state)
@@ -86,7 +113,7 @@ static void test_count_mismatch(void **state)
 	world_check(w);
 	f = world_only(w, "count-mismatch");
 	assert_int_equal(f->status, RI_FINDING_SURE);
-	assert_null(f->type_name);
+	assert_string_equal(f->fingerprint, "count-mismatch:conn:group=all_conns");
 	assert_true(finding_says(f, "its counter says 7, 6 members"));
 	assert_true(finding_says(f, "off by +1"));
 	world_destroy(w);
@@ -282,13 +309,17 @@ static void test_two_groups(void **state)
 
 	(void)state;
 	w->population.back_group[2] = a;
-	w->layout.groups.items[0].back.is_present = false;
+	/* The chain that came first is broken there, and one back pointer cannot fit: both
+	 * for the same cause. */
+	world_break(w, b, (struct ri_group_break){
+		.word_addr = world_addr(2) + 24, .value = 0x500008, .node = world_addr(2) + 16,
+		.object = 2, .what = "does not lead back" });
 	world_check(w);
 	f = world_only(w, "two-groups");
 	assert_int_equal(f->addr, world_addr(2));
 	assert_int_equal(f->addrs.count, 2);
 	assert_int_equal(f->group, a);
-	(void)b;
+	assert_true(finding_implies(f, "broken-link"));
 	world_destroy(w);
 
 	/* The clean twin: two links of one object. */
@@ -422,6 +453,7 @@ int main(void)
 		cmocka_unit_test(test_broken_link),
 		cmocka_unit_test(test_one_finding_per_break),
 		cmocka_unit_test(test_list_loop_tells_its_break),
+		cmocka_unit_test(test_loop_in_one_direction),
 		cmocka_unit_test(test_count_mismatch),
 		cmocka_unit_test(test_foreign_nodes_count_in_the_length),
 		cmocka_unit_test(test_count_mismatch_of_a_broken_chain),

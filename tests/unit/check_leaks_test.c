@@ -78,10 +78,26 @@ static void test_group_only(void **state)
 	world_leak(w, 2, 2);
 	w->graph.reach[2] = RI_REACH_GROUP;
 	world_check(w);
-	f = world_only(w, "group-only");
+	assert_int_equal(w->findings.count, 2);
+	f = &w->findings.items[0];
+	assert_string_equal(f->check->code, "unreachable");
 	assert_int_equal(f->group, g);
-	assert_true(finding_implies(f, "unreachable"));
+	assert_true(finding_implies(f, "group-only"));
 	assert_true(finding_implies(f, "surplus"));
+	f = &w->findings.items[1];
+	assert_string_equal(f->check->code, "group-only");
+	assert_int_equal(f->addr, 0x500000);
+	assert_int_equal(f->addrs.count, 1);
+	assert_int_equal(f->addrs.items[0], world_addr(2));
+	assert_string_equal(f->fingerprint, "group-only:conn:group=all_conns");
+	world_destroy(w);
+
+	/* The clean twin: it is reachable otherwise. */
+	w = world_create();
+	world_group(w, "all_conns", 0, 4);
+	w->graph.reach[2] = RI_REACH_GROUP | RI_REACH_ANY;
+	world_check(w);
+	assert_int_equal(w->findings.count, 0);
 	world_destroy(w);
 }
 

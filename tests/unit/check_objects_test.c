@@ -71,8 +71,7 @@ static void test_bad_group_magic(void **state)
 	world_check(w);
 	f = world_only(w, "bad-magic");
 	assert_int_equal(f->group, g);
-	assert_null(f->type_name);
-	assert_string_equal(f->fingerprint, "bad-magic:-:group=all_conns");
+	assert_string_equal(f->fingerprint, "bad-magic:conn:group=all_conns");
 	world_destroy(w);
 }
 
