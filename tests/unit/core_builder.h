@@ -39,7 +39,8 @@ struct builder {
 static inline void append(uint8_t **items, size_t *count, size_t *capacity, const void *p, size_t size)
 {
 	*items = ri_grow(*items, capacity, *count + size, 1);
-	memcpy(*items + *count, p, size);
+	if (size)
+		memcpy(*items + *count, p, size);
 	*count += size;
 }
 

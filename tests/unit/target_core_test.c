@@ -180,6 +180,29 @@ static void absent_stack_means_that_absent_memory_is_missing(void **state)
 	close_all(target, &gaps);
 }
 
+/* A coredump_filter may leave the first pages of ELF files out. */
+static void objects_are_not_shared_though_their_headers_are_absent(void **state)
+{
+	static const struct row rows[] = { { 0x2000, 0x3000, 0 }, { 0x3000, 0x4000, 1 },
+					   { 0x8000, 0x9000, 0 } };
+	static const char names[] = "/lib/a\0/lib/a\0/data/b";
+	struct ri_target *target;
+	struct builder builder;
+	struct ri_gaps gaps;
+
+	(void)state;
+	builder_init(&builder);
+	add_thread(&builder, 1, 0);
+	add_files(&builder, 3, PAGE, rows, 3, names, sizeof(names));
+	add_load(&builder, 0x2000, PAGE, "", 0, PF_R | PF_X);
+	add_load(&builder, 0x3000, PAGE, "", 0, PF_R | PF_W);
+	add_load(&builder, 0x8000, PAGE, "", 0, PF_R | PF_W);
+	target = open_built(&builder, &gaps);
+	assert_kind(target, 0x3000, RI_RANGE_MISSING, R | W);
+	assert_kind(target, 0x8000, RI_RANGE_MISSING, R | W | S);
+	close_all(target, &gaps);
+}
+
 static void without_list_of_files_absent_memory_is_missing(void **state)
 {
 	struct ri_target *target;
@@ -349,6 +372,7 @@ int main(void)
 		cmocka_unit_test(many_segments_are_counted_elsewhere),
 		cmocka_unit_test(truncated_core_has_missing_ranges),
 		cmocka_unit_test(absent_stack_means_that_absent_memory_is_missing),
+		cmocka_unit_test(objects_are_not_shared_though_their_headers_are_absent),
 		cmocka_unit_test(without_list_of_files_absent_memory_is_missing),
 		cmocka_unit_test(notes_are_read),
 		cmocka_unit_test(core_without_threads_is_told),
