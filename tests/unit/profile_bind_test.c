@@ -44,7 +44,8 @@ static const char program[] =
 	"struct outer { int a; struct session inner; };\n"     /* nested: through session */
 	"struct two { struct ref first; long x; struct ref other; };\n"
 	"struct mixed { long y; union { struct ref u; long l; }; struct ref many[2]; };\n"
-	"struct lone { int n; };\n"
+	"struct lone { int n; }; struct with_lone { int a; struct lone l; };\n"
+	"struct unheld { int n; };\n"
 	"struct atomic { int counter; };\n"
 	"struct refcount { struct atomic refs; };\n"
 	"struct obj { long id; char tag[8]; struct refcount uses; unsigned low : 3, weak : 15,\n"
@@ -64,6 +65,7 @@ static const char program[] =
 	"struct front { long payload[4]; };\n"
 	"struct group the_group; struct list_head bare_list; struct box the_box;\n"
 	"struct group *group_pointer; struct group group_array[3]; struct lone a_lone;\n"
+	"struct with_lone a_with_lone; struct unheld *an_unheld;\n"
 	"struct buf b; struct session s; struct outer o; struct two t; struct mixed m;\n"
 	"struct derived d; struct extlist e; struct ext x; struct with_anon w; struct front f;\n"
 	"#define P(t, m) printf(#t \".\" #m \" %zu\\n\", offsetof(struct t, m))\n"
@@ -316,13 +318,30 @@ static void test_two_headers_in_a_struct(void **state)
 	unbind(&bound);
 }
 
+/* Where nothing embeds it, or a variable is one. */
 static void test_a_lone_header_is_a_type(void **state)
 {
-	struct bound bound = bind(*state, V "headers: [{struct: lone, counts: n}]\n");
+	struct bound bound = bind(*state, V "headers:\n- {struct: lone, counts: n}\n"
+					    "- {struct: unheld, counts: n}\n");
 
-	assert_int_equal(bound.layout->types.count, 1);
+	assert_int_equal(bound.layout->types.count, 3);
 	assert_int_equal(get_type(&bound, "lone")->size_bytes, 4);
+	assert_int_equal(get_type(&bound, "with_lone")->header_offset, 4);
+	assert_int_equal(get_type(&bound, "unheld")->convention, 1);
 	expect_no_gaps(&bound);
+	unbind(&bound);
+}
+
+/* kobject and kref: the outer header's count is the inner one. */
+static void test_a_header_inside_a_header_is_no_second_count(void **state)
+{
+	struct bound bound = bind(*state, REF "- struct: session\n  counts: ref.count\n");
+
+	assert_int_equal(get_type(&bound, "outer")->convention, 1);
+	assert_int_equal(get_type(&bound, "outer")->header_offset, 8);
+	assert_null(find_type(&bound, "outer.inner"));
+	assert_int_equal(get_type(&bound, "session")->convention, 1); /* a variable */
+	assert_int_equal(get_type(&bound, "buf")->convention, 0);
 	unbind(&bound);
 }
 
@@ -758,6 +777,7 @@ int main(void)
 		cmocka_unit_test(test_header_makes_embedding_structs_types),
 		cmocka_unit_test(test_two_headers_in_a_struct),
 		cmocka_unit_test(test_a_lone_header_is_a_type),
+		cmocka_unit_test(test_a_header_inside_a_header_is_no_second_count),
 		cmocka_unit_test(test_a_header_known_by_a_typedef_alone),
 		cmocka_unit_test(test_embedding_a_counted_struct),
 		cmocka_unit_test(test_a_type_with_its_header_and_more),

@@ -411,6 +411,10 @@ static void test_requires(void **state)
 	assert_true(ri_gaps_has_serious(&gaps));
 	ri_layout_destroy(layout);
 	ri_gaps_deinit(&gaps);
+	layout = bind("version: 1\nowns: [a]\n", false, &gaps); /* built in, for nobody */
+	assert_int_equal(layout->in_force.count, 0);
+	ri_layout_destroy(layout);
+	ri_gaps_deinit(&gaps);
 	layout = bind("version: 1\nledger: 1\n", true, &gaps);
 	assert_string_equal(gaps.items[0].message,
 			    "p:2:9: 'ledger' is reserved; nothing is read from it yet");

@@ -327,9 +327,12 @@ static void test_awkward_texts_survive(void **state)
 	struct ri_profile *profile = parse("version: 1\nname: 'true'\nabout: '- x: #1'\n"
 					   "owns: ['*', '&a', '12', 'null', ' lead', '{', '~',\n"
 					   "       '0x1', 'a: b', 'back\\slash', '\"', 'é', 'x[]']\n");
+	char *text = ri_profile_print(profile);
 
 	(void)state;
 	assert_int_equal(profile->owners.count, 13);
+	assert_non_null(strstr(text, "name: \"true\"\n")); /* for other readers of YAML */
+	free(text);
 	expect_round_trip(profile);
 	ri_profile_destroy(profile);
 }
