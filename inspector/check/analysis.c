@@ -98,15 +98,14 @@ static void take_census(struct ri_analysis *analysis, unsigned thread_count, dou
 	analysis->heap = ri_heap_create(analysis->target, analysis->modules, &analysis->gaps);
 	end_stage(analysis, "heap", since);
 	analysis->shapes = ri_shapes_create(analysis->layout, analysis->types);
-	analysis->population = ri_population_create(analysis->target, analysis->modules,
-						    analysis->types, analysis->heap,
-						    analysis->layout, analysis->shapes,
-						    &analysis->gaps);
+	analysis->population = ri_population_create(
+		analysis->target, analysis->modules, analysis->types, analysis->heap,
+		analysis->layout, analysis->shapes, &analysis->gaps);
 	end_stage(analysis, "population", since);
-	analysis->holders = ri_holders_create(analysis->target, analysis->modules, analysis->types,
-					      analysis->heap, analysis->population,
-					      analysis->shapes, choose_thread_count(thread_count),
-					      &analysis->gaps);
+	analysis->holders =
+		ri_holders_create(analysis->target, analysis->modules, analysis->types,
+				  analysis->heap, analysis->population, analysis->shapes,
+				  choose_thread_count(thread_count), &analysis->gaps);
 	end_stage(analysis, "holders", since);
 	analysis->graph = ri_graph_create(analysis->holders, analysis->population, analysis->heap,
 					  analysis->shapes);
@@ -121,12 +120,13 @@ static void run_checks(struct ri_analysis *analysis)
 			ri_checks[i]->run(ri_checks[i], analysis, analysis->findings);
 	ri_findings_sort(analysis->findings);
 	if (!ri_analysis_has_counted(analysis))
-		ri_gaps_add(&analysis->gaps, RI_GAP_MATTERS, "check",
-			    analysis->layout->types.count
-				    ? "no counted type was found: the profiles apply to types of this "
-				      "program, but no object or group of them is in memory"
-				    : "no counted type was found: no profile applies to this program's "
-				      "types; name one with --profile");
+		ri_gaps_add(
+			&analysis->gaps, RI_GAP_MATTERS, "check",
+			analysis->layout->types.count
+				? "no counted type was found: the profiles apply to types of this "
+				  "program, but no object or group of them is in memory"
+				: "no counted type was found: no profile applies to this program's "
+				  "types; name one with --profile");
 }
 
 static struct ri_error *run_stages(struct ri_analysis *analysis,

@@ -71,13 +71,14 @@ static void report_surplus(struct ri_finding *finding, const struct ri_analysis 
 	const struct ri_object *object = &analysis->population->objects[finding->object];
 
 	ri_finding_summarize(finding,
-			     "%s 0x%" PRIx64 ": count %" PRId64 ", %" PRId64
-			     " holders: %" PRId64 " more than anything here holds",
+			     "%s 0x%" PRIx64 ": count %" PRId64 ", %" PRId64 " holders: %" PRId64
+			     " more than anything here holds",
 			     finding->type_name, finding->addr, finding->stored,
 			     finding->certain + finding->possible, surplus);
 	ri_finding_identify(finding, NULL);
-	ri_finding_explain(finding, "count %" PRId64 ", certain holders %" PRId64
-				    ", possible holders %" PRId64,
+	ri_finding_explain(finding,
+			   "count %" PRId64 ", certain holders %" PRId64
+			   ", possible holders %" PRId64,
 			   finding->stored, finding->certain, finding->possible);
 	ri_finding_explain_holders(finding, analysis, finding->object);
 	if (finding->stored > 0 && (uint64_t)finding->stored > bound->words)
@@ -92,8 +93,9 @@ static void report_surplus(struct ri_finding *finding, const struct ri_analysis 
 				   bound->words);
 	ri_finding_explain(finding, "leaked, or held from outside this memory");
 	if (object->state & RI_OBJECT_STATIC)
-		ri_finding_explain(finding, "it lies in static memory: a first reference that nobody "
-					    "ever puts would explain 1");
+		ri_finding_explain(finding,
+				   "it lies in static memory: a first reference that nobody "
+				   "ever puts would explain 1");
 	ri_finding_imply_states(finding, analysis, finding->object);
 	ri_finding_rest_on_absence(finding, analysis, absence);
 	ri_finding_rest_on_liveness(finding, analysis);
@@ -161,8 +163,9 @@ static void run_deficit(const struct ri_check *check, const struct ri_analysis *
 				     finding->type_name, finding->addr, finding->stored,
 				     finding->certain, -residual);
 		ri_finding_identify(finding, NULL);
-		ri_finding_explain(finding, "count %" PRId64 ", certain holders %" PRId64
-					    ", possible holders %" PRId64,
+		ri_finding_explain(finding,
+				   "count %" PRId64 ", certain holders %" PRId64
+				   ", possible holders %" PRId64,
 				   finding->stored, finding->certain, finding->possible);
 		ri_finding_explain_holders(finding, analysis, o);
 		ri_finding_explain(finding, "it will be freed while it is still held");

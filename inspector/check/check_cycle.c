@@ -11,7 +11,7 @@
 #include "check/cause.h"
 #include "check/cycle_edges.h"
 
-#define EDGES_LISTED 8
+#define EDGES_LISTED   8
 #define CLASSES_LISTED 8
 
 static int compare_u64(const void *a, const void *b)
@@ -127,8 +127,8 @@ static void explain_edges(struct ri_finding *finding, const struct ri_analysis *
 		ri_finding_explain(finding, "releasing any one of these fields breaks the cycle");
 		return;
 	}
-	ri_finding_explain(finding, "releasing %zu of these fields breaks every loop:",
-			   edges->release_count);
+	ri_finding_explain(
+		finding, "releasing %zu of these fields breaks every loop:", edges->release_count);
 	if (edges->release_count > EDGES_LISTED) {
 		explain_classes(finding, analysis, edges, true);
 		return;
@@ -190,14 +190,16 @@ static void report(const struct ri_check *check, const struct ri_analysis *analy
 
 	for (uint32_t i = 0; i < cycle->count; i++)
 		*ri_push(&finding->addrs) =
-			analysis->population->objects
-				[analysis->graph->cycle_members[cycle->first + i]].addr;
+			analysis->population
+				->objects[analysis->graph->cycle_members[cycle->first + i]]
+				.addr;
 	qsort(finding->addrs.items, finding->addrs.count, sizeof(uint64_t), compare_u64);
 	finding->type_name = first_type_name(analysis, cycle);
 	ri_finding_identify(finding, class_count ? classes[0] : NULL);
 	finding->type_name = own_type;
 	if (cycle->count == 1)
-		ri_finding_summarize(finding, "%s 0x%" PRIx64 " holds itself, and nothing leads to it",
+		ri_finding_summarize(finding,
+				     "%s 0x%" PRIx64 " holds itself, and nothing leads to it",
 				     finding->type_name, finding->addr);
 	else
 		ri_finding_summarize(finding,
@@ -211,8 +213,9 @@ static void report(const struct ri_check *check, const struct ri_analysis *analy
 	ri_finding_rest_on_absence(finding, analysis, absence);
 	if (finding->status == RI_FINDING_SURE && has_shared_member(analysis, cycle)) {
 		finding->status = RI_FINDING_UNCHECKED;
-		ri_finding_explain(finding, "could not check: one of them lies in memory shared with "
-					    "other processes, which may hold it");
+		ri_finding_explain(finding,
+				   "could not check: one of them lies in memory shared with "
+				   "other processes, which may hold it");
 	}
 	ri_finding_rest_on_liveness(finding, analysis);
 	ri_finding_explain(finding, "why 0x%" PRIx64, finding->addr);

@@ -35,8 +35,9 @@ static void explain_magic(struct ri_finding *finding, const struct ri_analysis *
 		if (rule->field.size_bytes < 8)
 			value &= (int64_t)((1ull << 8 * rule->field.size_bytes) - 1);
 		if (rule->live_count)
-			ri_finding_explain(finding, "magic is 0x%" PRIx64 ", a live object has 0x%"
-						    PRIx64, (uint64_t)value, rule->live[0]);
+			ri_finding_explain(finding,
+					   "magic is 0x%" PRIx64 ", a live object has 0x%" PRIx64,
+					   (uint64_t)value, rule->live[0]);
 		else
 			ri_finding_explain(finding, "magic is 0x%" PRIx64, (uint64_t)value);
 	}
@@ -96,8 +97,9 @@ static void run_bad_magic(const struct ri_check *check, const struct ri_analysis
 		    (group->state & RI_GROUP_HEAD_FREED))
 			continue;
 		finding = ri_finding_of_group(findings, check, analysis, g);
-		ri_finding_summarize(finding, "group %s: its head 0x%" PRIx64
-					      " does not carry the magic of a group",
+		ri_finding_summarize(finding,
+				     "group %s: its head 0x%" PRIx64
+				     " does not carry the magic of a group",
 				     finding->group_name, group->struct_addr);
 		ri_finding_identify(finding, NULL);
 		ri_finding_explain(finding, "%" PRIu32 " members are chained to it",
@@ -133,9 +135,9 @@ static void run_bad_type(const struct ri_check *check, const struct ri_analysis 
 		if (cause != RI_CAUSE_NONE && cause != RI_CAUSE_BAD_COUNT)
 			continue;
 		finding = ri_finding_of_object(findings, check, analysis, o);
-		ri_finding_summarize(finding,
-				     "%s 0x%" PRIx64 ": its descriptor pointer is none of its type's",
-				     finding->type_name, finding->addr);
+		ri_finding_summarize(
+			finding, "%s 0x%" PRIx64 ": its descriptor pointer is none of its type's",
+			finding->type_name, finding->addr);
 		ri_finding_identify(finding, NULL);
 		explain_found(finding, population->objects[o].found);
 		ri_finding_explain(finding, "show 0x%" PRIx64, finding->addr);

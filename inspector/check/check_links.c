@@ -85,13 +85,11 @@ static bool closes_loop(const struct ri_analysis *analysis, const struct links *
 	       rule->prev_offset >= 0 && offset == rule->prev_offset && to >= from;
 }
 
-/* Whether another finding has the same cause and names this code. */
-static bool is_told_elsewhere(const struct ri_analysis *analysis, const struct links *links,
+/* Whether dead-member, two-groups or dead-group tells the break. */
+static bool is_told_by_member(const struct ri_analysis *analysis, const struct links *links,
 			      uint32_t g, const struct ri_group_break *fault)
 {
 	if (analysis->population->groups[g].state & RI_GROUP_HEAD_FREED)
-		return true;
-	if (closes_loop(analysis, links, g, fault))
 		return true;
 	if (fault->object == RI_NONE)
 		return false;
@@ -115,8 +113,9 @@ static void explain_sides(struct ri_finding *finding, const struct ri_group *gro
 	else
 		ri_finding_explain(finding, "not reached from the tail's side");
 	if (group->state & RI_GROUP_INCOMPLETE)
-		ri_finding_explain(finding, "members between two breaks may be missing from the "
-					    "%" PRIu32 " that were found",
+		ri_finding_explain(finding,
+				   "members between two breaks may be missing from the "
+				   "%" PRIu32 " that were found",
 				   group->member_count);
 }
 
@@ -177,7 +176,8 @@ static void run_broken_link(const struct ri_check *check, const struct ri_analys
 			const struct ri_group_break *fault =
 				&population->breaks[group->break_first + i];
 
-			if (!is_told_elsewhere(analysis, &links, g, fault))
+			if (!is_told_by_member(analysis, &links, g, fault) &&
+			    !closes_loop(analysis, &links, g, fault))
 				report_break(check, analysis, findings, g, fault);
 		}
 	}
@@ -246,7 +246,8 @@ static void run_list_loop(const struct ri_check *check, const struct ri_analysis
 			const struct ri_group_break *fault =
 				&population->breaks[group->break_first + i];
 
-			if (closes_loop(analysis, &links, g, fault))
+			if (!is_told_by_member(analysis, &links, g, fault) &&
+			    closes_loop(analysis, &links, g, fault))
 				loop_node = fault->value;
 		}
 		if (loop_node || (group->state & RI_GROUP_LOOP))
@@ -315,13 +316,15 @@ static void run_count_mismatch(const struct ri_check *check, const struct ri_ana
 		ri_finding_explain(finding, "off by %+" PRId64,
 				   (int64_t)((uint64_t)group->stored_count - walked));
 		if (orphans[g])
-			ri_finding_explain(finding, "%" PRIu64
-						    " living objects name this group and are in none",
+			ri_finding_explain(finding,
+					   "%" PRIu64
+					   " living objects name this group and are in none",
 					   orphans[g]);
 		if (group->state & (RI_GROUP_INCOMPLETE | RI_GROUP_LOOP)) {
 			finding->status = RI_FINDING_UNCHECKED;
-			ri_finding_explain(finding, "could not check: the chain is damaged, and members "
-						    "may be missing from the walk");
+			ri_finding_explain(finding,
+					   "could not check: the chain is damaged, and members "
+					   "may be missing from the walk");
 		}
 		ri_finding_show_group(finding, analysis, g);
 	}

@@ -147,17 +147,18 @@ static void report_wrong_group(const struct ri_check *check, const struct ri_ana
 
 	ri_finding_set_group(finding, analysis, m->group);
 	if (back == RI_BACK_NULL)
-		ri_finding_summarize(finding, "%s 0x%" PRIx64
-					      " is in group %s, but its back pointer is null",
-				     finding->type_name, finding->addr, finding->group_name);
+		ri_finding_summarize(
+			finding, "%s 0x%" PRIx64 " is in group %s, but its back pointer is null",
+			finding->type_name, finding->addr, finding->group_name);
 	else if (other != RI_NONE)
-		ri_finding_summarize(finding, "%s 0x%" PRIx64
-					      " is in group %s, but says that it is in %s",
+		ri_finding_summarize(finding,
+				     "%s 0x%" PRIx64 " is in group %s, but says that it is in %s",
 				     finding->type_name, finding->addr, finding->group_name,
 				     ri_group_label(analysis, other));
 	else
-		ri_finding_summarize(finding, "%s 0x%" PRIx64
-					      " is in group %s, but its back pointer names no group",
+		ri_finding_summarize(finding,
+				     "%s 0x%" PRIx64
+				     " is in group %s, but its back pointer names no group",
 				     finding->type_name, finding->addr, finding->group_name);
 	ri_finding_identify(finding, NULL);
 	ri_finding_explain(finding, "back pointer: %s", named);
@@ -183,7 +184,8 @@ static void run_wrong_group(const struct ri_check *check, const struct ri_analys
 
 		/* A destroyed header or a dead member says nothing more by its back pointer;
 		 * of a link in two chains two-groups tells. */
-		if ((is_doubly_chained && is_doubly_chained[m->object]) || cause == RI_CAUSE_BAD_MAGIC || cause == RI_CAUSE_DEAD_MEMBER ||
+		if ((is_doubly_chained && is_doubly_chained[m->object]) ||
+		    cause == RI_CAUSE_BAD_MAGIC || cause == RI_CAUSE_DEAD_MEMBER ||
 		    (population->groups[m->group].state & RI_GROUP_HEAD_FREED) ||
 		    (analysis->population->objects[m->object].state &
 		     (RI_OBJECT_IGNORE | RI_OBJECT_SUSPECT)))
@@ -217,8 +219,9 @@ static void report_two_groups(const struct ri_check *check, const struct ri_anal
 			     finding->type_name, finding->addr, ri_group_label(analysis, a->group),
 			     ri_group_label(analysis, b->group));
 	ri_finding_identify(finding, NULL);
-	ri_finding_explain(finding, "the link member at 0x%" PRIx64 " is reached from heads 0x%" PRIx64
-				    " and 0x%" PRIx64,
+	ri_finding_explain(finding,
+			   "the link member at 0x%" PRIx64 " is reached from heads 0x%" PRIx64
+			   " and 0x%" PRIx64,
 			   a->node, groups[a->group].head, groups[b->group].head);
 	*ri_push(&finding->addrs) = groups[a->group].struct_addr;
 	*ri_push(&finding->addrs) = groups[b->group].struct_addr;

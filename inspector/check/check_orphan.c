@@ -65,8 +65,9 @@ static void finish(struct ri_finding *finding, const struct ri_analysis *analysi
 {
 	if (may_be_lost) {
 		finding->status = RI_FINDING_UNCHECKED;
-		ri_finding_explain(finding, "could not check: the chain is damaged, and the object may "
-					    "be in the part that was not walked");
+		ri_finding_explain(finding,
+				   "could not check: the chain is damaged, and the object may "
+				   "be in the part that was not walked");
 	}
 	ri_finding_rest_on_absence(finding, analysis, absence);
 	ri_finding_explain(finding, "show 0x%" PRIx64, finding->addr);
@@ -83,8 +84,9 @@ static void report_by_back(const struct ri_check *check, const struct ri_analysi
 	ri_finding_summarize(finding, "%s 0x%" PRIx64 " says that it is in group %s and is not",
 			     finding->type_name, finding->addr, finding->group_name);
 	ri_finding_identify(finding, NULL);
-	ri_finding_explain(finding, "its back pointer names the group at 0x%" PRIx64
-				    ", which chains %" PRIu32 " members",
+	ri_finding_explain(finding,
+			   "its back pointer names the group at 0x%" PRIx64
+			   ", which chains %" PRIu32 " members",
 			   analysis->population->groups[group].struct_addr,
 			   analysis->population->groups[group].member_count);
 	*ri_push(&finding->addrs) = analysis->population->groups[group].struct_addr;
@@ -93,7 +95,7 @@ static void report_by_back(const struct ri_check *check, const struct ri_analysi
 
 /* Rules that have a membership rule, and what is known of their groups. */
 struct rule_state {
-	bool is_damaged;   /* some group of it */
+	bool is_damaged; /* some group of it */
 	bool has_group;
 };
 
@@ -253,8 +255,8 @@ static void run_dead_group(const struct ri_check *check, const struct ri_analysi
 		if (!living)
 			continue;
 		finding = ri_finding_of_group(findings, check, analysis, g);
-		ri_finding_summarize(finding, "group %s: %s while it has %" PRIu64
-					      " living members",
+		ri_finding_summarize(finding,
+				     "group %s: %s while it has %" PRIu64 " living members",
 				     finding->group_name, why, living);
 		ri_finding_identify(finding, NULL);
 		if (group->object != RI_NONE)

@@ -16,7 +16,7 @@
 
 #include "check/cause.h"
 
-#define POLICY_MIN 16
+#define POLICY_MIN           16
 #define POLICY_SHARE_PERCENT 90
 
 static bool is_voter(const struct ri_analysis *analysis, uint32_t object)
@@ -29,7 +29,7 @@ static bool is_voter(const struct ri_analysis *analysis, uint32_t object)
 
 struct poll {
 	int64_t candidate;
-	uint64_t lead;   /* of the candidate while voting */
+	uint64_t lead; /* of the candidate while voting */
 	uint64_t voters, votes;
 };
 
@@ -103,8 +103,9 @@ static void run_policy(const struct ri_check *check, const struct ri_analysis *a
 				     poll->candidate > 0 ? "more" : "less");
 		ri_finding_identify(finding, NULL);
 		if (poll->candidate > 0)
-			ri_finding_explain(finding, "they start with a reference that nobody puts, or "
-						    "something outside this memory holds each");
+			ri_finding_explain(finding,
+					   "they start with a reference that nobody puts, or "
+					   "something outside this memory holds each");
 		else
 			ri_finding_explain(finding,
 					   "a holder that is taken for an owner only borrows");

@@ -50,7 +50,7 @@ struct type_count {
 	uint32_t count;
 };
 
-#define TYPES_KEPT 16
+#define TYPES_KEPT  16
 #define TYPES_SHOWN 4
 
 static int compare_type_counts(const void *a, const void *b)
@@ -108,9 +108,8 @@ static void explain_group(struct ri_finding *finding, const struct ri_analysis *
 			  uint32_t object)
 {
 	const struct ri_population *population = analysis->population;
-	bool is_member = population->member_of_first &&
-			 population->member_of_first[object + 1] >
-				 population->member_of_first[object];
+	bool is_member = population->member_of_first && population->member_of_first[object + 1] >
+								population->member_of_first[object];
 
 	if (finding->group == RI_NONE)
 		ri_finding_explain(finding, "it is in no group and names none");
@@ -129,9 +128,9 @@ static void report(const struct ri_check *check, const struct ri_analysis *analy
 {
 	struct ri_finding *finding = ri_finding_of_object(findings, check, analysis, object);
 
-	ri_finding_summarize(finding, "%s 0x%" PRIx64 ": count %" PRId64
-				      ", and no path leads to it from a root",
-			     finding->type_name, finding->addr, finding->stored);
+	ri_finding_summarize(
+		finding, "%s 0x%" PRIx64 ": count %" PRId64 ", and no path leads to it from a root",
+		finding->type_name, finding->addr, finding->stored);
 	ri_finding_identify(finding, NULL);
 	explain_chain(finding, analysis, chains, object);
 	explain_group(finding, analysis, object);
@@ -140,8 +139,9 @@ static void report(const struct ri_check *check, const struct ri_analysis *analy
 		ri_finding_imply(finding, "group-only");
 	if (!ri_object_is_in_used_block(analysis, object)) {
 		finding->status = RI_FINDING_UNCHECKED;
-		ri_finding_explain(finding, "could not check: it lies in no block that the allocator's "
-					    "records show as used");
+		ri_finding_explain(finding,
+				   "could not check: it lies in no block that the allocator's "
+				   "records show as used");
 	} else if (ri_object_residual(analysis, object) > 0) {
 		ri_finding_imply(finding, "surplus");
 	}
@@ -169,7 +169,8 @@ const struct ri_check ri_check_unreachable = {
 	.code = "unreachable",
 	.severity = RI_SEVERITY_WARNING,
 	.summary = "a live object that no path from a root leads to",
-	.help = "The object's block is used and its count is alive, but no variable, stack, register "
+	.help = "The object's block is used and its count is alive, but no variable, stack, "
+		"register "
 		"or thread-local word leads to it over owners, certain or possible. It is leaked. "
 		"Only the first object of each chain is reported, with what hangs on it: fix that "
 		"one and the rest goes with it. The group that it is in or last was in often "
@@ -198,10 +199,9 @@ static void run_group_only(const struct ri_check *check, const struct ri_analysi
 		}
 		if (!finding)
 			continue;
-		ri_finding_summarize(finding, "group %s: nothing else leads to %zu of its %" PRIu32
-					      " members",
-				     finding->group_name, finding->addrs.count,
-				     group->member_count);
+		ri_finding_summarize(
+			finding, "group %s: nothing else leads to %zu of its %" PRIu32 " members",
+			finding->group_name, finding->addrs.count, group->member_count);
 		ri_finding_identify(finding, NULL);
 		ri_finding_explain(finding, "membership in it owns nothing: they are leaked");
 		ri_finding_show_group(finding, analysis, g);
@@ -214,7 +214,8 @@ const struct ri_check ri_check_group_only = {
 	.summary = "only a group that owns nothing keeps live objects findable",
 	.help = "Leaked objects are still chained in a group that is known to borrow: the program "
 		"can find them there, and nobody will ever put their last reference. The leaks "
-		"themselves are reported as `unreachable` or `cycle`; this note names the group and "
+		"themselves are reported as `unreachable` or `cycle`; this note names the group "
+		"and "
 		"all such members. If the group was meant to own them, the profile should say so.",
 	.run = run_group_only,
 };

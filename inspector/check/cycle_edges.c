@@ -19,7 +19,7 @@
 
 #include "check/evidence.h"
 
-#define BLOCKS_MAX 1024
+#define BLOCKS_MAX  1024
 #define SMALL_NODES 64
 #define SMALL_EDGES 512
 /* Bytes of one object inside another cannot be released. */
@@ -29,7 +29,7 @@ struct ri_cycle_tracer {
 	const struct ri_analysis *analysis;
 	uint32_t *local_of; /* per object and block: index into nodes[], or RI_NONE */
 	RI_VEC(uint32_t) nodes;
-	uint32_t *first;    /* edges[first[n] .. first[n + 1]) by local source */
+	uint32_t *first; /* edges[first[n] .. first[n + 1]) by local source */
 	size_t first_capacity;
 };
 
@@ -113,9 +113,9 @@ static void collect(struct ri_cycle_tracer *tracer, size_t index, edge_list *lis
 			    !is_wanted(tracer, index, cycle->count, edge->target, is_cut))
 				continue;
 			add_node(tracer, edge->target);
-			*ri_push(list) = (struct ri_cycle_edge){ node, edge->target,
-								 edge->class_index, edge->flags,
-								 false };
+			*ri_push(list) =
+				(struct ri_cycle_edge){ node, edge->target, edge->class_index,
+							edge->flags, false };
 		}
 	}
 }
@@ -171,8 +171,8 @@ static void index_edges(struct ri_cycle_tracer *tracer, const edge_list *list)
 {
 	size_t count = tracer->nodes.count, edge = 0;
 
-	tracer->first = ri_grow(tracer->first, &tracer->first_capacity, count + 1,
-				sizeof(*tracer->first));
+	tracer->first =
+		ri_grow(tracer->first, &tracer->first_capacity, count + 1, sizeof(*tracer->first));
 	for (size_t n = 0; n < count; n++) {
 		tracer->first[n] = (uint32_t)edge;
 		while (edge < list->count && list->items[edge].source == tracer->nodes.items[n])
@@ -184,7 +184,7 @@ static void index_edges(struct ri_cycle_tracer *tracer, const edge_list *list)
 enum colour { WHITE, GREY, BLACK };
 
 struct search {
-	uint8_t *colour;    /* by local index */
+	uint8_t *colour;        /* by local index */
 	uint32_t *stack, *next; /* nodes on the way, and each one's next edge */
 };
 

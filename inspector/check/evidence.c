@@ -52,10 +52,11 @@ void ri_finding_rest_on_absence(struct ri_finding *finding, const struct ri_anal
 	if (ri_absence_matters(absence)) {
 		finding->status = RI_FINDING_UNCHECKED;
 		if (absence->truncated_percent > 0)
-			ri_finding_explain(finding,
-					   "could not check: %.3g %% of the core's bytes are cut off; "
-					   "a holder there would explain it",
-					   absence->truncated_percent);
+			ri_finding_explain(
+				finding,
+				"could not check: %.3g %% of the core's bytes are cut off; "
+				"a holder there would explain it",
+				absence->truncated_percent);
 		else
 			ri_finding_explain(finding,
 					   "could not check: %s of writable memory are missing; a "
@@ -88,8 +89,7 @@ void ri_finding_rest_on_liveness(struct ri_finding *finding, const struct ri_ana
 			   analysis->heap->foreign_allocator);
 }
 
-struct ri_finding *ri_finding_of_object(struct ri_findings *findings,
-					const struct ri_check *check,
+struct ri_finding *ri_finding_of_object(struct ri_findings *findings, const struct ri_check *check,
 					const struct ri_analysis *analysis, uint32_t object)
 {
 	const struct ri_object *o = &analysis->population->objects[object];

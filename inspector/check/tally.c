@@ -29,7 +29,7 @@ struct tally {
 	uint64_t count;
 };
 
-#define TALLY_MAX 32
+#define TALLY_MAX   32
 #define TALLY_SHOWN 8
 #define WORTH_FLAGS (RI_EDGE_POSSIBLE | RI_EDGE_BORROWS)
 

@@ -63,8 +63,8 @@ void ri_analysis_doubts(const struct ri_analysis *analysis, ri_doubts *doubts)
 		free(bytes);
 	}
 	if (absence.blind_threads)
-		*ri_push(doubts) = ri_format("%zu threads without registers",
-					     absence.blind_threads);
+		*ri_push(doubts) =
+			ri_format("%zu threads without registers", absence.blind_threads);
 	if (analysis->heap && analysis->heap->foreign_allocator &&
 	    ri_analysis_has_counted(analysis))
 		*ri_push(doubts) = ri_format("counted objects under an allocator that is not "

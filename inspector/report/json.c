@@ -21,7 +21,7 @@
 #include "report/words.h"
 
 #define FORMAT_VERSION 1
-#define DUMP_FLAGS (JSON_ENCODE_ANY | JSON_REAL_PRECISION(6))
+#define DUMP_FLAGS     (JSON_ENCODE_ANY | JSON_REAL_PRECISION(6))
 
 /* Text as it may stand in JSON; null gives null. */
 static json_t *text(const char *raw)
@@ -121,9 +121,9 @@ static json_t *gaps_record(const struct ri_gaps *gaps)
 		json_object_set_new(record, "stage", text(gap->stage));
 		json_object_set_new(record, "message", text(gap->message));
 		json_object_set_new(record, "count", number(gap->count));
-		json_object_set_new(record, "weight", json_string(gap->weight == RI_GAP_MATTERS
-									  ? "matters"
-									  : "told"));
+		json_object_set_new(
+			record, "weight",
+			json_string(gap->weight == RI_GAP_MATTERS ? "matters" : "told"));
 		json_array_append_new(list, record);
 	}
 	return list;
@@ -151,6 +151,8 @@ static json_t *coverage_record(const struct ri_analysis *analysis)
 	json_object_set_new(record, "bytes_from_files", number(coverage.file_bytes));
 	json_object_set_new(record, "bytes_untouched", number(coverage.untouched_bytes));
 	json_object_set_new(record, "bytes_missing", number(coverage.missing_bytes));
+	json_object_set_new(record, "bytes_missing_writable",
+			    number(coverage.missing_writable_bytes));
 	if (analysis->target)
 		json_object_set_new(record, "missing_percent",
 				    json_real(analysis->target->missing_percent));
@@ -261,8 +263,8 @@ static json_t *holders_record(const struct ri_analysis *analysis, uint32_t objec
 
 	for (uint64_t i = holders->in_first[object]; i < holders->in_first[object + 1]; i++) {
 		uint64_t edge = holders->in_edges[i];
-		uint64_t word = ri_holders_word_addr(holders, analysis->population, analysis->heap,
-						     edge);
+		uint64_t word =
+			ri_holders_word_addr(holders, analysis->population, analysis->heap, edge);
 		char *worth = ri_words_worth(analysis, &holders->edges[edge]);
 		json_t *record = json_object();
 
@@ -307,10 +309,10 @@ static json_t *finding_record(const struct ri_analysis *analysis, const struct r
 	json_object_set_new(record, "address",
 			    finding->addr ? address(finding->addr) : json_null());
 	json_object_set_new(record, "group", text(finding->group_name));
-	json_object_set_new(record, "stored", finding->has_counts ? json_integer(finding->stored)
-								  : json_null());
-	json_object_set_new(record, "certain", finding->has_counts ? json_integer(finding->certain)
-								   : json_null());
+	json_object_set_new(record, "stored",
+			    finding->has_counts ? json_integer(finding->stored) : json_null());
+	json_object_set_new(record, "certain",
+			    finding->has_counts ? json_integer(finding->certain) : json_null());
 	json_object_set_new(record, "possible",
 			    finding->has_counts ? json_integer(finding->possible) : json_null());
 	json_object_set_new(record, "fingerprint", text(finding->fingerprint));
@@ -322,8 +324,7 @@ static json_t *finding_record(const struct ri_analysis *analysis, const struct r
 		free(name);
 	}
 	if (finding->object != RI_NONE && options->is_verbose && analysis->holders)
-		json_object_set_new(record, "holders",
-				    holders_record(analysis, finding->object));
+		json_object_set_new(record, "holders", holders_record(analysis, finding->object));
 	return record;
 }
 
@@ -476,16 +477,16 @@ static json_t *number_cell(const char *cell)
 	return text(cell);
 }
 
-void ri_json_write_record(FILE *stream, const struct ri_column *columns,
-			  const char *const *cells, size_t column_count)
+void ri_json_write_record(FILE *stream, const struct ri_column *columns, const char *const *cells,
+			  size_t column_count)
 {
 	json_t *record = json_object();
 
 	for (size_t c = 0; c < column_count; c++)
 		json_object_set_new(record, columns[c].name,
-				    !cells[c]                ? json_null()
+				    !cells[c]              ? json_null()
 				    : columns[c].is_number ? number_cell(cells[c])
-							     : text(cells[c]));
+							   : text(cells[c]));
 	dump(stream, record);
 }
 

@@ -18,7 +18,7 @@
 #include "report/records.h"
 #include "report/words.h"
 
-#define BUFFERED_ROWS 10000
+#define BUFFERED_ROWS  10000
 #define CELL_MAX_BYTES 64
 
 struct ri_listing {
@@ -28,8 +28,8 @@ struct ri_listing {
 	struct ri_column *columns; /* names owned */
 	size_t column_count, limit;
 	size_t row_count, left_out;
-	RI_VEC(char *) cells;      /* text: kept rows, column_count each; null: empty */
-	int *widths;               /* text, once streaming: null before */
+	RI_VEC(char *) cells; /* text: kept rows, column_count each; null: empty */
+	int *widths;          /* text, once streaming: null before */
 };
 
 struct ri_listing *ri_listing_create(FILE *stream, const char *format, const char *record_name,

@@ -94,7 +94,11 @@ struct ri_coverage ri_report_measure_coverage(const struct ri_analysis *analysis
 		coverage.present_bytes += ranges[i].kind == RI_RANGE_PRESENT ? size_bytes : 0;
 		coverage.file_bytes += ranges[i].kind == RI_RANGE_FILE ? size_bytes : 0;
 		coverage.untouched_bytes += ranges[i].kind == RI_RANGE_UNTOUCHED ? size_bytes : 0;
-		coverage.missing_bytes += ranges[i].kind == RI_RANGE_MISSING ? size_bytes : 0;
+		if (ranges[i].kind == RI_RANGE_MISSING) {
+			coverage.missing_bytes += size_bytes;
+			if (ranges[i].flags & RI_RANGE_WRITE)
+				coverage.missing_writable_bytes += size_bytes;
+		}
 	}
 	if (analysis->modules)
 		modules = ri_modules_list(analysis->modules, &coverage.module_count);

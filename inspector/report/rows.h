@@ -26,6 +26,7 @@ uint64_t *ri_report_walked_lengths(const struct ri_analysis *analysis);
 
 struct ri_coverage {
 	uint64_t present_bytes, file_bytes, untouched_bytes, missing_bytes;
+	uint64_t missing_writable_bytes; /* the part that could have held holders */
 	size_t module_count, modules_with_dwarf;
 	size_t thread_count, threads_with_registers;
 };

@@ -112,11 +112,14 @@ static void write_memory(FILE *stream, const struct ri_analysis *analysis,
 	char *file = ri_format_bytes(coverage->file_bytes);
 	char *untouched = ri_format_bytes(coverage->untouched_bytes);
 	char *missing = ri_format_bytes(coverage->missing_bytes);
+	char *writable = ri_format_bytes(coverage->missing_writable_bytes);
 
-	ri_text_print(stream, 0, "memory: %s in the target, %s from ELF files, %s %s, %s missing",
+	ri_text_print(stream, 0,
+		      "memory: %s in the target, %s from ELF files, %s %s, %s missing (%s of it "
+		      "writable)",
 		      present, file, untouched,
 		      analysis->is_strict ? "untouched or left out" : "presumed never touched",
-		      missing);
+		      missing, writable);
 	if (analysis->target && analysis->target->missing_percent > 0)
 		ri_text_print(stream, 0, "the core is cut off: %.3g %% of its bytes are missing",
 			      analysis->target->missing_percent);
@@ -124,6 +127,7 @@ static void write_memory(FILE *stream, const struct ri_analysis *analysis,
 	free(file);
 	free(untouched);
 	free(missing);
+	free(writable);
 }
 
 static void write_search(FILE *stream, const struct ri_holders *holders)
@@ -131,8 +135,8 @@ static void write_search(FILE *stream, const struct ri_holders *holders)
 	char *searched = ri_format_bytes(holders->bytes_searched);
 	char *skipped_free = ri_format_bytes(holders->bytes_skipped_free);
 	char *unknown = ri_format_bytes(holders->bytes_skipped_unknown);
-	uint64_t able = holders->bytes_searched + holders->bytes_missing +
-			holders->bytes_skipped_unknown;
+	uint64_t able =
+		holders->bytes_searched + holders->bytes_missing + holders->bytes_skipped_unknown;
 
 	ri_text_print(stream, 0,
 		      "searched for holders: %s (%.3g %% of what may hold any), %" PRIu64
@@ -241,15 +245,14 @@ static void write_types(FILE *stream, const struct ri_analysis *analysis,
 			const struct ri_report_options *options)
 {
 	static const struct ri_column columns[] = {
-		{ "type", false },      { "objects", true },     { "live", true },
-		{ "surplus", true },    { "deficit", true },     { "unreachable", true },
-		{ "cycles", true },     { "damaged", true },
+		{ "type", false },   { "objects", true }, { "live", true },
+		{ "surplus", true }, { "deficit", true }, { "unreachable", true },
+		{ "cycles", true },  { "damaged", true },
 	};
 	struct ri_type_row *rows = ri_report_type_rows(analysis);
 	struct ri_report_options all = without_limit(options);
-	struct ri_listing *listing =
-		ri_listing_create(stream, "text", "counted objects", columns,
-				  sizeof(columns) / sizeof(*columns), &all);
+	struct ri_listing *listing = ri_listing_create(stream, "text", "counted objects", columns,
+						       sizeof(columns) / sizeof(*columns), &all);
 
 	for (size_t t = 0; t < analysis->population->type_count; t++) {
 		const struct ri_type_row *row = &rows[t];
@@ -345,8 +348,8 @@ static size_t make_group_rows(const struct ri_analysis *analysis,
 static void add_group_row(struct ri_listing *listing, const struct group_row *row)
 {
 	char members[24], stored[24], groups[24];
-	const char *cells[] = { row->label, row->kind,  members,
-				row->has_stored ? stored : NULL, row->state, groups };
+	const char *cells[] = { row->label, row->kind, members, row->has_stored ? stored : NULL,
+				row->state, groups };
 
 	snprintf(members, sizeof(members), "%" PRIu64, row->members);
 	snprintf(stored, sizeof(stored), "%" PRId64, row->stored);
@@ -422,7 +425,9 @@ static void write_modules(FILE *stream, const struct ri_analysis *analysis,
 			  const struct ri_report_options *options)
 {
 	static const struct ri_column columns[] = {
-		{ "module", false }, { "debug_information", false }, { "remark", false },
+		{ "module", false },
+		{ "debug_information", false },
+		{ "remark", false },
 	};
 	struct ri_listing *listing = ri_listing_create(stream, "text", "modules", columns,
 						       sizeof(columns) / sizeof(*columns), options);

@@ -12,7 +12,7 @@
 #include "check/verdict.h"
 
 #define NAME_MAX_BYTES 256
-#define DOUBTS_SHOWN 3
+#define DOUBTS_SHOWN   3
 
 char *ri_words_clean(const char *text)
 {
@@ -190,9 +190,8 @@ char *ri_object_name(const struct ri_analysis *analysis, uint32_t object)
 		text = ri_image_peek(analysis->target->image,
 				     base + (uint64_t)convention->name_field.offset_bytes,
 				     size_bytes);
-		raw = text ? ri_strndup((const char *)text, size_bytes < NAME_MAX_BYTES
-								    ? size_bytes
-								    : NAME_MAX_BYTES)
+		raw = text ? ri_strndup((const char *)text,
+					size_bytes < NAME_MAX_BYTES ? size_bytes : NAME_MAX_BYTES)
 			   : NULL;
 	} else {
 		raw = ri_field_read(analysis->target->image, base, &convention->name_field, &addr)

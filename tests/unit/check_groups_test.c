@@ -9,10 +9,15 @@ static void test_broken_link(void **state)
 	const struct ri_finding *f;
 
 	(void)state;
-	world_break(w, g, (struct ri_group_break){
-		.word_addr = world_addr(3) + 24, .value = 0xdead000000000122,
-		.expected = world_addr(2) + 16, .node = world_addr(3) + 16, .object = 3,
-		.from_head = 3, .from_tail = 2, .what = "prev is poison" });
+	world_break(w, g,
+		    (struct ri_group_break){ .word_addr = world_addr(3) + 24,
+					     .value = 0xdead000000000122,
+					     .expected = world_addr(2) + 16,
+					     .node = world_addr(3) + 16,
+					     .object = 3,
+					     .from_head = 3,
+					     .from_tail = 2,
+					     .what = "prev is poison" });
 	world_check(w);
 	f = world_only(w, "broken-link");
 	assert_int_equal(f->addr, world_addr(3));
@@ -36,12 +41,20 @@ static void test_one_finding_per_break(void **state)
 	(void)state;
 	w->layout.groups.items[0].name = "all_conns";
 	for (uint32_t o = 4; o > 0; o -= 2)
-		world_break(w, g, (struct ri_group_break){
-			.word_addr = world_addr(o) + 16, .node = world_addr(o) + 16, .object = o,
-			.from_head = o, .from_tail = RI_NONE, .what = "next is not mapped" });
-	world_break(w, g, (struct ri_group_break){
-		.word_addr = 0x500008, .node = 0x500008, .object = RI_NONE,
-		.from_head = 0, .from_tail = 0, .what = "next is not mapped" });
+		world_break(w, g,
+			    (struct ri_group_break){ .word_addr = world_addr(o) + 16,
+						     .node = world_addr(o) + 16,
+						     .object = o,
+						     .from_head = o,
+						     .from_tail = RI_NONE,
+						     .what = "next is not mapped" });
+	world_break(w, g,
+		    (struct ri_group_break){ .word_addr = 0x500008,
+					     .node = 0x500008,
+					     .object = RI_NONE,
+					     .from_head = 0,
+					     .from_tail = 0,
+					     .what = "next is not mapped" });
 	world_check(w);
 	assert_int_equal(w->findings.count, 3);
 	assert_int_equal(w->findings.items[0].addr, world_addr(2));
@@ -63,9 +76,12 @@ static void test_list_loop_tells_its_break(void **state)
 	(void)state;
 	w->groups.items[g].state = RI_GROUP_LOOP;
 	w->groups.items[g].loop_node = world_addr(1) + 16;
-	world_break(w, g, (struct ri_group_break){
-		.word_addr = world_addr(4) + 16, .value = world_addr(1) + 16,
-		.node = world_addr(4) + 16, .object = 4, .what = "prev does not lead back" });
+	world_break(w, g,
+		    (struct ri_group_break){ .word_addr = world_addr(4) + 16,
+					     .value = world_addr(1) + 16,
+					     .node = world_addr(4) + 16,
+					     .object = 4,
+					     .what = "prev does not lead back" });
 	world_check(w);
 	f = world_only(w, "list-loop");
 	assert_string_equal(f->type_name, "conn");
@@ -83,9 +99,12 @@ static void check_break(uint32_t from, uint64_t offset, uint32_t to, const char 
 	uint32_t g = world_group(w, "all_conns", 0, 6);
 
 	w->layout.groups.items[0].prev_offset = 8;
-	world_break(w, g, (struct ri_group_break){
-		.word_addr = world_addr(from) + 16 + offset, .value = world_addr(to) + 16,
-		.node = world_addr(from) + 16, .object = from, .what = "does not lead back" });
+	world_break(w, g,
+		    (struct ri_group_break){ .word_addr = world_addr(from) + 16 + offset,
+					     .value = world_addr(to) + 16,
+					     .node = world_addr(from) + 16,
+					     .object = from,
+					     .what = "does not lead back" });
 	world_check(w);
 	world_only(w, code);
 	world_destroy(w);
@@ -221,9 +240,12 @@ static void test_freed_member_tells_its_break(void **state)
 	(void)state;
 	w->population.objects[2].state = RI_OBJECT_FREED | RI_OBJECT_MAGIC_BAD;
 	w->heap.blocks[2].state = RI_BLOCK_FREE;
-	world_break(w, g, (struct ri_group_break){ .word_addr = world_addr(2) + 16, .value = 5,
-						   .node = world_addr(2) + 16, .object = 2,
-						   .what = "next is not mapped" });
+	world_break(w, g,
+		    (struct ri_group_break){ .word_addr = world_addr(2) + 16,
+					     .value = world_addr(1) + 16, /* no loop either */
+					     .node = world_addr(2) + 16,
+					     .object = 2,
+					     .what = "next is not mapped" });
 	world_check(w);
 	f = world_only(w, "dead-member");
 	assert_true(finding_implies(f, "broken-link"));
@@ -311,9 +333,12 @@ static void test_two_groups(void **state)
 	w->population.back_group[2] = a;
 	/* The chain that came first is broken there, and one back pointer cannot fit: both
 	 * for the same cause. */
-	world_break(w, b, (struct ri_group_break){
-		.word_addr = world_addr(2) + 24, .value = 0x500008, .node = world_addr(2) + 16,
-		.object = 2, .what = "does not lead back" });
+	world_break(w, b,
+		    (struct ri_group_break){ .word_addr = world_addr(2) + 24,
+					     .value = 0x500008,
+					     .node = world_addr(2) + 16,
+					     .object = 2,
+					     .what = "does not lead back" });
 	world_check(w);
 	f = world_only(w, "two-groups");
 	assert_int_equal(f->addr, world_addr(2));
@@ -382,8 +407,10 @@ static void test_orphan_by_membership_rule(void **state)
 	w->layout.groups.items[0].name = "all_conns";
 	w->layout.groups.items[0].back.is_present = false;
 	w->layout.groups.items[0].rule = (struct ri_condition){
-		.is_present = true, .mask = ~0ull,
-		.field = { .is_present = true, .offset_bytes = 40, .size_bytes = 4 } };
+		.is_present = true,
+		.mask = ~0ull,
+		.field = { .is_present = true, .offset_bytes = 40, .size_bytes = 4 }
+	};
 	for (uint32_t o = 0; o < 5; o += 4) { /* a member and a stranger fulfil it */
 		const struct ri_range range = { world_addr(o), world_addr(o) + WORLD_BYTES, bytes,
 						RI_RANGE_PRESENT, RI_RANGE_READ | RI_RANGE_WRITE };

@@ -225,9 +225,8 @@ static void test_surplus_tells_the_words_that_point_there(void **state)
 {
 	static const uint64_t words[] = { 0x12000, 0x12008, 0x12010, 5 };
 	struct world *w = world_create();
-	const struct ri_range range = { 0x800000, 0x800000 + sizeof(words),
-					(const uint8_t *)words, RI_RANGE_PRESENT,
-					RI_RANGE_READ | RI_RANGE_WRITE };
+	const struct ri_range range = { 0x800000, 0x800000 + sizeof(words), (const uint8_t *)words,
+					RI_RANGE_PRESENT, RI_RANGE_READ | RI_RANGE_WRITE };
 	const struct ri_finding *f;
 
 	(void)state;

@@ -107,7 +107,8 @@ static inline void world_add_classes(struct world *w)
 static inline void world_add_layout(struct world *w)
 {
 	static struct ri_magic_rule magic = { .field = { .is_present = true, .size_bytes = 4 },
-					      .live_count = 1, .dead_count = 1 };
+					      .live_count = 1,
+					      .dead_count = 1 };
 	static const uint64_t live = 0x6a626f72, dead = 0x64616564;
 	struct ri_convention *convention = ri_push(&w->layout.conventions);
 	struct ri_group_rule *rule = ri_push(&w->layout.groups);
@@ -150,8 +151,11 @@ static inline struct world *world_create_sized(uint32_t object_count)
 	w->graph.hangs_on_bytes = ri_calloc(object_count, sizeof(uint64_t));
 	w->graph.cycle_of = ri_calloc(object_count, sizeof(uint32_t));
 	for (uint32_t o = 0; o < object_count; o++) {
-		p->objects[o] = (struct ri_object){ .addr = world_addr(o), .count = 1, .block = o,
-						    .parent = RI_NONE, .found = RI_FOUND_MAGIC };
+		p->objects[o] = (struct ri_object){ .addr = world_addr(o),
+						    .count = 1,
+						    .block = o,
+						    .parent = RI_NONE,
+						    .found = RI_FOUND_MAGIC };
 		p->back_group[o] = RI_NONE;
 		w->heap.blocks[o] = (struct ri_block){ world_addr(o), WORLD_BYTES, RI_BLOCK_USED };
 		w->graph.reach[o] = RI_REACH_CERTAIN | RI_REACH_ANY | RI_REACH_GROUP;
@@ -192,16 +196,20 @@ static inline uint32_t world_group(struct world *w, const char *name, uint32_t f
 	struct ri_group *group = ri_push(&w->groups);
 
 	*group = (struct ri_group){
-		.name = name, .head = 0x500008 + index * 0x100, .struct_addr = 0x500000 + index * 0x100,
-		.object = RI_NONE, .parent = RI_NONE,
-		.first_member = (uint32_t)w->memberships.count, .member_count = count,
-		.has_stored_count = true, .stored_count = count,
+		.name = name,
+		.head = 0x500008 + index * 0x100,
+		.struct_addr = 0x500000 + index * 0x100,
+		.object = RI_NONE,
+		.parent = RI_NONE,
+		.first_member = (uint32_t)w->memberships.count,
+		.member_count = count,
+		.has_stored_count = true,
+		.stored_count = count,
 		.membership = { .kind = RI_WEIGHT_FIXED },
 	};
 	for (uint32_t i = 0; i < count; i++) {
-		*ri_push(&w->memberships) = (struct ri_membership){
-			first + i, index, world_addr(first + i) + 16
-		};
+		*ri_push(&w->memberships) =
+			(struct ri_membership){ first + i, index, world_addr(first + i) + 16 };
 		w->population.back_group[first + i] = index;
 		w->population.back_pointer[first + i] = 0x500000 + index * 0x100;
 	}
@@ -235,18 +243,21 @@ static inline void world_seal_edges(struct world *w)
 	h->certain = ri_calloc(objects, sizeof(*h->certain));
 	h->possible = ri_calloc(objects, sizeof(*h->possible));
 	h->regions = ri_calloc(1, sizeof(*h->regions));
-	h->regions[0] = (struct ri_region){ .kind = RI_REGION_MODULE, .start = 0x900000,
-					    .end = 0x901000, .thread = RI_NONE,
-					    .module = RI_NONE, .name = "server data" };
+	h->regions[0] = (struct ri_region){ .kind = RI_REGION_MODULE,
+					    .start = 0x900000,
+					    .end = 0x901000,
+					    .thread = RI_NONE,
+					    .module = RI_NONE,
+					    .name = "server data" };
 	for (uint32_t n = 0; n < nodes; n++) {
 		h->first[n] = at;
 		for (size_t i = 0; i < w->edges.count; i++)
 			if (w->edges.items[i].source == n) {
 				const struct world_edge *e = &w->edges.items[i];
 
-				h->edges[at] = (struct ri_edge){ e->target, e->class_index,
-								 (uint32_t)(at - h->first[n]),
-								 e->flags };
+				h->edges[at] =
+					(struct ri_edge){ e->target, e->class_index,
+							  (uint32_t)(at - h->first[n]), e->flags };
 				at++;
 			}
 	}

@@ -69,8 +69,10 @@ static void test_text_folds_alike(void **state)
 
 	(void)state;
 	assert_non_null(strstr(text, "program: server, pid 4711, core core.4711\n"));
-	assert_non_null(strstr(text, "TYPE    OBJECTS LIVE SURPLUS DEFICIT UNREACHABLE CYCLES DAMAGED"));
-	assert_true(has_line(text, "conn          7    7       3       0           0      0       1"));
+	assert_non_null(
+		strstr(text, "TYPE    OBJECTS LIVE SURPLUS DEFICIT UNREACHABLE CYCLES DAMAGED"));
+	assert_true(
+		has_line(text, "conn          7    7       3       0           0      0       1"));
 	assert_true(has_line(text, "all_conns list       4      4 sound"));
 	assert_non_null(strstr(text, "surplus: conn 0x10000: count 3"));
 	assert_true(has_line(text, "    3 alike: 0x10000, 0x11000, 0x12000"));
@@ -127,8 +129,10 @@ static void test_text_lines_are_not_long(void **state)
 
 	(void)state;
 	for (int i = 0; i < 40; i++)
-		ri_finding_explain(&w->findings.items[0], "%0*d blanks between words of a long line "
-				   "of evidence that has to be broken somewhere", 10 + i, i);
+		ri_finding_explain(&w->findings.items[0],
+				   "%0*d blanks between words of a long line "
+				   "of evidence that has to be broken somewhere",
+				   10 + i, i);
 	ri_finding_explain(&w->findings.items[0], "show 0x1");
 	text = write_report(w, "text", &options);
 	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
@@ -382,8 +386,8 @@ static void test_names_are_shown_where_allowed(void **state)
 
 	(void)state;
 	ri_image_add(w->target.image, &range);
-	w->layout.conventions.items[0].name_field = (struct ri_field){ .is_present = true,
-								       .text_bytes = 16 };
+	w->layout.conventions.items[0].name_field =
+		(struct ri_field){ .is_present = true, .text_bytes = 16 };
 	w->population.objects[2].count = 3;
 	world_check(w);
 	text = write_report(w, "text", &options);
@@ -404,7 +408,10 @@ static void test_names_are_shown_where_allowed(void **state)
 }
 
 static const struct ri_column columns[] = {
-	{ "address", false }, { "known_by", false }, { "count", true }, { "name", false },
+	{ "address", false },
+	{ "known_by", false },
+	{ "count", true },
+	{ "name", false },
 };
 
 static char *list(const char *format, size_t row_count, const struct ri_report_options *options,
