@@ -12,6 +12,7 @@
  * per pointer.  Blind spot: descriptors that a program builds on the heap.
  */
 #include "census/finder.h"
+#include "census/type_walk.h"
 
 #include <ctype.h>
 #include <fnmatch.h>
@@ -190,7 +191,7 @@ static const struct ri_type *find_struct(struct ri_finder *finder, const char *n
 
 	if (!finder->dwarf)
 		return NULL;
-	type = ri_type_strip(finder->dwarf, ri_types_find(finder->dwarf, name, NULL, NULL));
+	type = ri_type_bare(finder->dwarf, ri_types_find(finder->dwarf, name, NULL, NULL));
 	return type && type->kind == RI_TYPE_STRUCT && type->size_bytes == size ? type : NULL;
 }
 

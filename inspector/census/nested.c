@@ -5,6 +5,7 @@
  * outer one is written out, up to NESTED_MAX entries in all.
  */
 #include "census/nested.h"
+#include "census/type_walk.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -117,7 +118,7 @@ static void search_struct(struct search *s, const struct ri_type *type, uint64_t
 static void search_array(struct search *s, const struct ri_type *type, uint64_t offset)
 {
 	struct ri_types *types = s->shapes->types;
-	const struct ri_type *element = ri_type_strip(types, ri_type_target(types, type));
+	const struct ri_type *element = ri_type_below(types, type);
 	size_t path = push_path(s, "", "[]"), first = s->list->count;
 	size_t last;
 
@@ -142,7 +143,7 @@ static void search_array(struct search *s, const struct ri_type *type, uint64_t 
 
 static void search_type(struct search *s, const struct ri_type *type, uint64_t offset)
 {
-	type = ri_type_strip(s->shapes->types, type);
+	type = ri_type_bare(s->shapes->types, type);
 	if (!type || s->depth >= DEPTH_MAX || s->visits++ >= VISITS_MAX)
 		return;
 	s->depth++;

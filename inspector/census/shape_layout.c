@@ -16,6 +16,7 @@
  * is never certain.
  */
 #include "census/shapes_private.h"
+#include "census/type_walk.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -90,14 +91,14 @@ static bool is_misplaced(uint64_t offset)
 static void lay_out_pointer(struct builder *b, const struct ri_type *type, uint64_t offset)
 {
 	struct ri_types *types = b->shapes->types;
-	const struct ri_type *target = ri_type_strip(types, ri_type_target(types, type));
+	const struct ri_type *target = ri_type_below(types, type);
 	struct ri_slot *slot;
 	bool is_possible = true;
 
 	if (is_misplaced(offset))
 		return;
 	while (target && target->kind == RI_TYPE_ARRAY)
-		target = ri_type_strip(types, ri_type_target(types, target));
+		target = ri_type_below(types, target);
 	slot = add_slot(b, offset, RI_SLOT_VOID_POINTER);
 	if (target && (target->kind == RI_TYPE_STRUCT || target->kind == RI_TYPE_UNION)) {
 		slot->kind = RI_SLOT_POINTER;
@@ -115,7 +116,7 @@ static void lay_out_pointer(struct builder *b, const struct ri_type *type, uint6
 static void lay_out_array(struct builder *b, const struct ri_type *type, uint64_t offset)
 {
 	struct ri_types *types = b->shapes->types;
-	const struct ri_type *element = ri_type_strip(types, ri_type_target(types, type));
+	const struct ri_type *element = ri_type_below(types, type);
 	size_t path = push_path(b, "", "[]"), before = b->slots.count + b->marks.count;
 
 	for (uint64_t i = 0; element && element->size_bytes && i < type->element_count; i++) {
@@ -368,7 +369,7 @@ static void lay_out_struct(struct builder *b, const struct ri_type *type, uint64
 
 static void lay_out(struct builder *b, const struct ri_type *type, uint64_t offset)
 {
-	type = ri_type_strip(b->shapes->types, type);
+	type = ri_type_bare(b->shapes->types, type);
 	if (!type || b->depth >= DEPTH_MAX || b->visits++ >= VISITS_MAX ||
 	    offset >= SHAPE_MAX_BYTES)
 		return;

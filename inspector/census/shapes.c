@@ -17,6 +17,7 @@
 
 #include "base/strings.h"
 #include "census/shapes_private.h"
+#include "census/type_walk.h"
 #include "heap/heap.h"
 
 #define NOT_COUNTED (RI_NONE - 1)
@@ -244,7 +245,7 @@ uint32_t ri_shapes_shape(struct ri_shapes *shapes, const struct ri_type *type, c
 			 enum ri_class_kind kind)
 {
 	const char *interned = ri_strings_add(shapes->strings, name);
-	const struct ri_type *element = ri_type_strip(shapes->types, type);
+	const struct ri_type *element = ri_type_bare(shapes->types, type);
 	uint64_t key = shape_key(type, interned, kind);
 	uint32_t index = find_shape(shapes, key, type, interned);
 	struct ri_shape shape = { .type = type, .name = interned };
@@ -252,11 +253,11 @@ uint32_t ri_shapes_shape(struct ri_shapes *shapes, const struct ri_type *type, c
 
 	if (index != RI_NONE)
 		return index;
-	if (element->kind == RI_TYPE_ARRAY) {
-		element = ri_type_strip(shapes->types, ri_type_target(shapes->types, element));
+	if (element && element->kind == RI_TYPE_ARRAY) {
+		element = ri_type_below(shapes->types, element);
 		path = ri_strings_format(shapes->strings, "%s[]", name);
 	}
-	shape.element_bytes = element->size_bytes;
+	shape.element_bytes = element ? element->size_bytes : 0;
 	ri_shape_lay_out(shapes, &shape, element, 0, path, kind);
 	ri_shape_index(&shape);
 	index = add_shape(shapes, &shape);

@@ -24,6 +24,7 @@
 #include <stdlib.h>
 
 #include "census/nested.h"
+#include "census/type_walk.h"
 #include "debug/types.h"
 
 #define BATCH 256
@@ -168,8 +169,8 @@ static bool has_flexible_tail(struct ri_finder *finder, const struct ri_type *ty
 
 	if (!type || !type->member_count)
 		return false;
-	last = ri_type_strip(finder->dwarf, type->members[type->member_count - 1].type);
-	return last->kind == RI_TYPE_ARRAY && !last->element_count;
+	last = ri_type_bare(finder->dwarf, type->members[type->member_count - 1].type);
+	return last && last->kind == RI_TYPE_ARRAY && !last->element_count;
 }
 
 /* The magic of a header whose block is free: NONE where the allocator has
@@ -382,13 +383,12 @@ static bool is_link_type(struct ri_finder *finder, const struct ri_type *type)
 		return false;
 	for (size_t i = 0; i < type->member_count; i++) {
 		const struct ri_type *member =
-			ri_type_strip(finder->dwarf, type->members[i].type);
+			ri_type_bare(finder->dwarf, type->members[i].type);
 
-		if (member->kind == RI_TYPE_INT)
+		if (member && member->kind == RI_TYPE_INT)
 			continue;
-		while (member->kind == RI_TYPE_POINTER) {
-			member = ri_type_strip(finder->dwarf,
-					       ri_type_target(finder->dwarf, member));
+		while (member && member->kind == RI_TYPE_POINTER) {
+			member = ri_type_below(finder->dwarf, member);
 			has_self |= ri_types_are_same(member, type);
 		}
 		if (!ri_types_are_same(member, type))
@@ -454,7 +454,7 @@ static void follow_array(struct ri_traversal *t, uint64_t value, const struct ri
 
 	if (block == RI_NONE || finder->block_use[block] == RI_BLOCK_HAS_OBJECT)
 		return;
-	pointee = ri_type_strip(finder->dwarf, ri_type_target(finder->dwarf, slot->pointee));
+	pointee = ri_type_below(finder->dwarf, slot->pointee);
 	if (pointee && pointee->kind != RI_TYPE_STRUCT && pointee->kind != RI_TYPE_UNION &&
 	    pointee->kind != RI_TYPE_POINTER)
 		pointee = NULL;
@@ -587,17 +587,17 @@ static void add_nested(struct ri_traversal *t, const struct plan *plan, uint64_t
 static void examine_variable(struct ri_traversal *t, const struct ri_variable *variable)
 {
 	struct ri_finder *finder = t->finder;
-	const struct ri_type *type = ri_type_strip(finder->dwarf, variable->type);
+	const struct ri_type *type = ri_type_bare(finder->dwarf, variable->type);
 	const struct ri_type *element = type;
 	uint32_t shape_index;
 	const struct plan *plan;
 	uint64_t count = 1;
 
-	if (type->kind == RI_TYPE_ARRAY) {
-		element = ri_type_strip(finder->dwarf, ri_type_target(finder->dwarf, type));
+	if (type && type->kind == RI_TYPE_ARRAY) {
+		element = ri_type_below(finder->dwarf, type);
 		count = type->element_count;
 	}
-	if (element->size_bytes < 8 ||
+	if (!element || element->size_bytes < 8 || count > UINT64_MAX / element->size_bytes ||
 	    !ri_reader_peek(&finder->reader, variable->addr, count * element->size_bytes))
 		return;
 	shape_index = ri_shapes_shape(finder->shapes, variable->type, variable->name,
