@@ -16,7 +16,7 @@
 
 #include "check/cause.h"
 
-#define POLICY_MIN           16
+#define POLICY_MIN 16
 #define POLICY_SHARE_PERCENT 90
 
 static bool is_voter(const struct ri_analysis *analysis, uint32_t object)

@@ -212,13 +212,16 @@ static void test_surplus(void **state)
 	assert_string_equal(finding_last(f), "holders 0x12000");
 	world_destroy(w);
 
-	/* The clean twin: as many as may hold it. */
-	w = world_create();
-	w->population.objects[2].count = 2;
-	world_hold(w, world_region(w), 2, CLASS_STACK, RI_EDGE_POSSIBLE);
-	world_check(w);
-	assert_int_equal(w->findings.count, 0);
-	world_destroy(w);
+	/* The clean twins: as many as may hold it, and fewer. */
+	for (int possible = 1; possible < 3; possible++) {
+		w = world_create();
+		w->population.objects[2].count = 2;
+		for (int i = 0; i < possible; i++)
+			world_hold(w, world_region(w), 2, CLASS_STACK, RI_EDGE_POSSIBLE);
+		world_check(w);
+		assert_int_equal(w->findings.count, 0);
+		world_destroy(w);
+	}
 }
 
 static void test_surplus_tells_the_words_that_point_there(void **state)
@@ -383,6 +386,21 @@ static void test_leaks_make_no_policy(void **state)
 	assert_int_equal(w->findings.count, 20);
 	for (size_t i = 0; i < 20; i++)
 		assert_string_equal(w->findings.items[i].check->code, "unreachable");
+	world_destroy(w);
+
+	/* Nor do those that hang on another: each holds the next. */
+	w = world_create_sized(20);
+	for (uint32_t o = 0; o < 20; o++) {
+		world_drop(w, o);
+		world_leak(w, o, 0);
+		w->population.objects[o].count = 2;
+		if (o)
+			world_hold(w, o - 1, o, CLASS_PEER, 0);
+	}
+	world_check(w);
+	assert_int_equal(w->findings.count, 20);
+	assert_string_equal(w->findings.items[0].check->code, "surplus");
+	assert_string_equal(w->findings.items[19].check->code, "unreachable");
 	world_destroy(w);
 }
 

@@ -429,6 +429,9 @@ static char *list(const char *format, size_t row_count, const struct ri_report_o
 
 		snprintf(count, sizeof(count), "%zu", i);
 		ri_listing_add(listing, cells);
+		fflush(stream);
+		if (i == 10000) /* one more than are kept */
+			assert_true(size_bytes > 0);
 	}
 	ri_listing_finish(listing);
 	fclose(stream);
