@@ -78,7 +78,8 @@ struct ri_count_rule {
 enum ri_count_state ri_count_read(const struct ri_image *image, uint64_t base,
 				  const struct ri_count_rule *rule, int64_t *ret_count);
 
-/* Classifies an already decoded value. */
+/* Classifies an already decoded value: dead values first, then the immortal, the
+ * saturated and the live band. */
 enum ri_count_state ri_count_classify(const struct ri_count_rule *rule, int64_t count);
 
 enum ri_magic_state { RI_MAGIC_NONE, RI_MAGIC_LIVE, RI_MAGIC_DEAD, RI_MAGIC_BAD };
@@ -147,7 +148,7 @@ struct ri_counted_type {
 	uint32_t container;      /* index of T; RI_LAYOUT_NONE: this is no such type */
 	uint64_t container_offset; /* of the member in T */
 	/* control block apart from its payload */
-	struct ri_field payload; /* relative to the header */
+	struct ri_field payload; /* relative to the header; not a pointer: a place, of size 0 */
 	bool payload_is_pointer;
 };
 
