@@ -114,8 +114,10 @@ static struct ri_error *examine(struct ri_elf_file *file)
 	if (error)
 		return error;
 	elf_version(EV_CURRENT);
-	file->elf = elf_memory((char *)file->bytes, file->size_bytes);
-	if (!file->elf || elf_kind(file->elf) != ELF_K_ELF)
+	/* a mapping of libelf's own, since it writes to the headers of sections that
+	 * it decompresses */
+	file->elf = elf_begin(file->fd, ELF_C_READ_MMAP_PRIVATE, NULL);
+	if (!file->elf || elf_kind(file->elf) != ELF_K_ELF || elf_cntl(file->elf, ELF_C_FDREAD))
 		return ri_error_create(RI_ERROR_INPUT, "%s: %s", file->path, elf_errmsg(-1));
 	read_sections(file);
 	for (size_t i = 0; i < file->phdr_count && !file->is_debug_only; i++)
@@ -161,6 +163,9 @@ void ri_elf_file_give_bytes(struct ri_elf_file *file, struct ri_image *image)
 	if (file->bytes)
 		ri_image_own_mapping(image, file->bytes, file->size_bytes);
 	file->bytes = NULL;
+	if (file->fd >= 0)
+		close(file->fd);
+	file->fd = -1;
 }
 
 /* Sets what strip(1) changes to zero. */

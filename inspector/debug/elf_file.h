@@ -21,7 +21,7 @@ struct ri_elf_file {
 	int fd;                  /* -1: handed over or closed */
 	uint8_t *bytes;          /* the file mapped; null: handed over */
 	size_t size_bytes;
-	Elf *elf;                /* over `bytes`; null: handed over */
+	Elf *elf;                /* needs neither `fd` nor `bytes`; null: handed over */
 	Elf64_Ehdr ehdr;
 	Elf64_Phdr *phdrs;
 	size_t phdr_count;
@@ -38,7 +38,8 @@ struct ri_error *ri_elf_file_open(const char *path, struct ri_elf_file **ret);
 /* Releases whatever was not handed over; null is allowed. */
 void ri_elf_file_close(struct ri_elf_file *file);
 
-/* Hands the mapping over to `image`, which unmaps it at its end. */
+/* Hands the mapping over to `image`, which unmaps it at its end, and closes the
+ * descriptor. */
 void ri_elf_file_give_bytes(struct ri_elf_file *file, struct ri_image *image);
 
 enum ri_identity {

@@ -213,8 +213,6 @@ static void add_file_ranges(struct ri_modules *modules, size_t i)
 				      start, end, ri_page_down(phdr->p_offset), add_file_part,
 				      &part);
 	}
-	/* The image may outlive the file object but not its bytes; libelf reads them
-	 * too and is closed first. */
 	ri_elf_file_give_bytes(state->main_file, modules->target->image);
 }
 

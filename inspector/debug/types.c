@@ -187,8 +187,8 @@ static bool is_same_layout(struct ri_types *types, const struct ri_type *a,
 	return true;
 }
 
-/* The best candidate with the member path; whether others, rated as good except
- * for their module, have another layout. */
+/* The best candidate with the member path; whether others, rated as good or a
+ * typedef instead of a struct, have another layout. */
 static const struct ri_type *choose(struct ri_types *types, const struct ri_name_group *group,
 				    const struct wanted *wanted, const char *with_member,
 				    bool *ret_ambiguous)
@@ -206,12 +206,12 @@ static const struct ri_type *choose(struct ri_types *types, const struct ri_name
 		if (!match || !allows_tag(wanted, entry->tag))
 			continue;
 		rated = rate(types, entry, match);
-		if (rated < (best_rate & ~3))
-			continue; /* another class of candidates altogether */
+		if (rated < (best_rate & ~1))
+			continue; /* a poorer class of candidates altogether */
 		type = &ri_loader_load(types, entry->module, entry->die)->type;
 		if (!has_path(types, type, with_member))
 			continue;
-		if ((rated & ~3) > (best_rate & ~3))
+		if ((rated & ~1) > (best_rate & ~1))
 			*ret_ambiguous = false;
 		else if (best && !is_same_layout(types, best, type))
 			*ret_ambiguous = true;

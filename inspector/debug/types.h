@@ -81,7 +81,8 @@ void ri_types_destroy(struct ri_types *types);
  * called so without them); null if there is none.  Where several differ,
  * the one that has the member path `with_member` (null: any); among those the
  * one of the executable, then the first.  *ret_ambiguous (may be null) is set
- * when several of different size or layout qualify.
+ * when several of different size or layout qualify equally: in the executable,
+ * or, where it has none, in other modules.
  */
 const struct ri_type *ri_types_find(struct ri_types *types, const char *name,
 				    const char *with_member, bool *ret_ambiguous);

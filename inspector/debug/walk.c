@@ -188,11 +188,13 @@ static void add_type(struct walk *walk, Dwarf_Die *die, int tag, const char *sco
 			ri_die_map_put(walk->names->scopes, die->addr, scope);
 		return;
 	}
-	if (!entry.name && attributes->has_specification &&
+	if (attributes->has_specification &&
 	    dwarf_formref_die(&attributes->specification, &declaration)) {
-		/* a nested class that is defined outside of its class */
-		entry.name = dwarf_diename(&declaration);
-		entry.scope = ri_die_map_find(walk->names->scopes, declaration.addr);
+		/* defined outside of its class or, in a type unit, of its namespace */
+		if (!entry.name)
+			entry.name = dwarf_diename(&declaration);
+		if (!scope)
+			entry.scope = ri_die_map_find(walk->names->scopes, declaration.addr);
 	}
 	if (!entry.name)
 		return;
