@@ -85,6 +85,7 @@ struct list {
 	uint64_t chunk_size;     /* 0: varies */
 	uint64_t link_offset;    /* added to a link that is not null: user address */
 	uint64_t max_count;
+	uint64_t counted;        /* chunks that a tcache says it has */
 	uint64_t owner;          /* the record that holds the head */
 	uint64_t owner_addr;     /* of the tcache, for its key; else 0 */
 	const struct ri_glibc_arena *arena; /* of a fastbin, else null */
@@ -122,8 +123,8 @@ static void each_list(struct free_lists *lists,
 			if (tcache->entries[i])
 				callback(lists, &(struct list){
 					tcache->entries[i], ri_tcache_chunk_size(i), 0,
-					tcache->counts[i] + slack, owner - RI_CHUNK_USER, owner,
-					NULL });
+					tcache->counts[i] + slack, tcache->counts[i],
+					owner - RI_CHUNK_USER, owner, NULL });
 	}
 	for (size_t a = 0; a < glibc->arenas.count; a++) {
 		const struct ri_glibc_arena *arena = &glibc->arenas.items[a];
@@ -139,7 +140,7 @@ static void each_list(struct free_lists *lists,
 				callback(lists, &(struct list){
 					chunk + RI_CHUNK_USER,
 					RI_CHUNK_SIZE_MIN + (uint64_t)RI_CHUNK_ALIGN * i,
-					RI_CHUNK_USER, UINT64_MAX, arena->state, 0, arena });
+					RI_CHUNK_USER, UINT64_MAX, 0, arena->state, 0, arena });
 		}
 	}
 }
@@ -176,10 +177,22 @@ static void count_key(struct free_lists *lists, const struct list *list, uint64_
 	}
 }
 
-/* A list's link at the chunk `user` leads nowhere. */
+/* The rest of the list must be looked for by its marks. */
+static void lose_rest(struct free_lists *lists, const struct list *list)
+{
+	if (!list->chunk_size)
+		return;
+	lists->broken[(list->chunk_size - RI_CHUNK_SIZE_MIN) / RI_CHUNK_ALIGN] |=
+		list->arena ? BROKEN_FASTBIN : BROKEN_TCACHE;
+	lists->is_any_broken = true;
+}
+
+/* The link of the chunk `previous` (0: the list's head) leads to `user`, where no
+ * chunk of the list begins. */
 static void break_list(struct free_lists *lists, const struct list *list, uint64_t user,
 		       uint64_t previous)
 {
+	lose_rest(lists, list);
 	if (previous)
 		ri_glibc_damage(lists->glibc, list->arena, previous - RI_CHUNK_USER, 0,
 				"a freed chunk's list link leads to no such chunk "
@@ -187,11 +200,6 @@ static void break_list(struct free_lists *lists, const struct list *list, uint64
 	else
 		ri_glibc_damage(lists->glibc, list->arena, list->owner, user - RI_CHUNK_USER,
 				"a list of freed chunks begins at no such chunk");
-	if (list->chunk_size) {
-		lists->broken[(list->chunk_size - RI_CHUNK_SIZE_MIN) / RI_CHUNK_ALIGN] |=
-			list->arena ? BROKEN_FASTBIN : BROKEN_TCACHE;
-		lists->is_any_broken = true;
-	}
 }
 
 /* Marks the chunk in block `block` as free; false if a list had it before. */
@@ -207,12 +215,25 @@ static bool take_chunk(struct free_lists *lists, const struct list *list, uint32
 				previous ? previous - RI_CHUNK_USER : 0,
 				"a freed chunk is on two free lists (freed twice?)");
 		*bits |= bit;
+		lose_rest(lists, list);
 		return false;
 	}
 	*bits |= bit;
 	b->state = RI_BLOCK_FREE;
 	count_key(lists, list, b->addr);
 	return true;
+}
+
+/* The list ended after `count` chunks.  A thread that takes one counts it a moment
+ * later, so that one too few is nothing to report. */
+static void end_list(struct free_lists *lists, const struct list *list, uint64_t count)
+{
+	if (list->arena || count >= list->counted)
+		return;
+	lose_rest(lists, list);
+	if (count + 1 < list->counted)
+		ri_glibc_damage(lists->glibc, NULL, list->owner, list->first - RI_CHUNK_USER,
+				"a list of freed chunks is shorter than its count");
 }
 
 /* Marks every chunk of the list as free. */
@@ -240,8 +261,10 @@ static void follow_list(struct free_lists *lists, const struct list *list)
 			return;
 		if (lists->has_xor_links)
 			link ^= user >> LINK_SHIFT;
-		if (!link)
+		if (!link) {
+			end_list(lists, list, n + 1);
 			return;
+		}
 		previous = user;
 		user = link + list->link_offset;
 	}
@@ -315,15 +338,64 @@ static void find_tcaches(struct free_lists *lists)
 		lists->heap->blocks[lists->tcaches.items[i].block].state = RI_BLOCK_RECORD;
 }
 
+enum link { LINK_GOOD, LINK_BAD, LINK_UNKNOWN };
+
+/* Whether `chunk`, which a free chunk of `arena` names as its neighbour on a list,
+ * is a free chunk or a bin of the arena. */
+static enum link judge_link(const struct free_lists *lists, const struct ri_glibc_arena *arena,
+			    uint64_t chunk)
+{
+	uint32_t block;
+
+	if (chunk - (arena->bins - RI_CHUNK_USER) < RI_BIN_COUNT * 16)
+		return chunk % RI_CHUNK_ALIGN == arena->bins % RI_CHUNK_ALIGN ? LINK_GOOD :
+										LINK_BAD;
+	switch (find_place(lists, chunk + RI_CHUNK_USER, &block)) {
+	case PLACE_START:
+		return lists->heap->blocks[block].state == RI_BLOCK_FREE ? LINK_GOOD : LINK_BAD;
+	case PLACE_UNKNOWN:
+		return LINK_UNKNOWN;
+	default:
+		return LINK_BAD;
+	}
+}
+
+/*
+ * Whether the link at `chunk` + `there` is sound: it leads to a neighbour whose
+ * link back, `back`, is to this chunk.  Where the neighbour's link is bad by itself,
+ * the neighbour is to blame and not this chunk.
+ */
+static bool is_link_sound(const struct free_lists *lists, const struct ri_glibc_arena *arena,
+			  uint64_t chunk, uint64_t there, uint64_t back)
+{
+	uint64_t neighbour, link;
+
+	if (!read_word(lists, chunk + there, &neighbour))
+		return true; /* not in the image: nothing is known */
+	switch (judge_link(lists, arena, neighbour)) {
+	case LINK_BAD:
+		return false;
+	case LINK_UNKNOWN:
+		return true;
+	default:
+		break;
+	}
+	return !read_word(lists, neighbour + back, &link) || link == chunk ||
+	       judge_link(lists, arena, link) != LINK_GOOD;
+}
+
 /* Whether the free chunk is linked as malloc's own check demands. */
-static bool is_linked(const struct free_lists *lists, uint64_t chunk)
+static bool is_linked(const struct free_lists *lists, const struct ri_glibc_arena *arena,
+		      uint64_t chunk)
 {
 	uint64_t next, prev, back, forward;
 
-	if (!read_word(lists, chunk + 16, &next) || !read_word(lists, chunk + 24, &prev))
-		return true; /* not in the image: nothing is known */
-	return read_word(lists, next + 24, &back) && read_word(lists, prev + 16, &forward) &&
-	       back == chunk && forward == chunk;
+	if (read_word(lists, chunk + 16, &next) && read_word(lists, chunk + 24, &prev) &&
+	    read_word(lists, next + 24, &back) && read_word(lists, prev + 16, &forward) &&
+	    back == chunk && forward == chunk)
+		return true;
+	return is_link_sound(lists, arena, chunk, 16, 24) &&
+	       is_link_sound(lists, arena, chunk, 24, 16);
 }
 
 /* Checks the chunks of `span` that lie in bins; *block is its first block. */
@@ -341,7 +413,7 @@ static void check_bins(struct free_lists *lists, const struct ri_glibc_span *spa
 		if (b->state != RI_BLOCK_FREE || chunk == arena->top ||
 		    lists->listed[*block / 64] >> *block % 64 & 1)
 			continue;
-		if (!is_linked(lists, chunk))
+		if (!is_linked(lists, arena, chunk))
 			ri_glibc_damage(lists->glibc, arena, chunk, 0,
 					"the neighbours of a free chunk on its list do not point "
 					"back (written to after it was freed?)");

@@ -12,8 +12,8 @@
  * A header is believed where its size leads to the end of the mapping, or to
  * another such header; or where it stands at the start of the mapping, or behind
  * such a block, and the size is one that malloc maps: 128 KiB by default, less
- * where smaller blocks were seen that leave no doubt.  What is not believed remains ordinary memory, whose words hold what they point at:
- * the careful side.
+ * where smaller blocks were seen that leave no doubt.  What is not believed
+ * remains ordinary memory, whose words hold what they point at: the careful side.
  *
  * Cost: one look at each page of anonymous memory outside arenas.
  */
@@ -47,6 +47,13 @@ static bool read_header(struct ri_glibc *glibc, uint64_t page, uint64_t lead, ui
 /* The block whose pages begin at `page` and end at or before `limit`. */
 static bool find_block(struct ri_glibc *glibc, uint64_t page, uint64_t limit, struct mmapped *ret)
 {
+	uint64_t word;
+
+	/* Before a further header the first one stays, with the size that it had
+	 * when the pages were mapped. */
+	if (!ri_reader_u64(&glibc->reader, page + 8, &word) ||
+	    word % RI_PAGE_BYTES != RI_CHUNK_MMAPPED)
+		return false;
 	for (uint64_t align = 32; align && align < limit - page; align *= 2) {
 		uint64_t lead = ((page + RI_CHUNK_USER + align - 1) & ~(align - 1)) -
 				RI_CHUNK_USER - page;
@@ -58,14 +65,6 @@ static bool find_block(struct ri_glibc *glibc, uint64_t page, uint64_t limit, st
 			return true;
 	}
 	return read_header(glibc, page, 0, limit, ret);
-}
-
-/* Whether a header at `page` could be one, by its own words alone. */
-static bool looks_like_block(struct ri_glibc *glibc, uint64_t page, uint64_t limit)
-{
-	struct mmapped block;
-
-	return read_header(glibc, page, 0, limit, &block);
 }
 
 struct search {
@@ -81,13 +80,11 @@ static bool add_block_at(struct search *search, uint64_t page, uint64_t limit)
 {
 	struct ri_glibc *glibc = search->glibc;
 	bool is_anchored = page == search->anchor, leads_on;
-	struct mmapped block;
+	struct mmapped block, next;
 
-	if (!is_anchored && !looks_like_block(glibc, page, limit))
-		return false;
 	if (!find_block(glibc, page, limit, &block))
 		return false;
-	leads_on = block.end == limit || looks_like_block(glibc, block.end, limit);
+	leads_on = block.end == limit || find_block(glibc, block.end, limit, &next);
 	if (!leads_on && !(is_anchored && block.end - page >= search->threshold))
 		return false;
 	if (leads_on && block.end - page < search->threshold)

@@ -328,6 +328,176 @@ static void failing_brk(void **state)
 	expect_right(program, NULL, "19 30000 3 nobrk", true);
 }
 
+/* Only blocks in the damaged range may be missed, and none but it is damaged. */
+static void expect_damage(const char *arguments, size_t wrong_live_max, const char *what,
+			  uint64_t offset)
+{
+	struct subject subject;
+
+	start(&subject, program, NULL, arguments);
+	walk(&subject, false);
+	check_order(subject.heap);
+	print_message("%s: damaged %lx\n", arguments, subject.damaged);
+	print_damages(subject.heap);
+	assert_int_equal(subject.heap->damage_count, 1);
+	assert_int_equal(subject.heap->damages[0].addr, subject.damaged - offset);
+	assert_non_null(strstr(subject.heap->damages[0].what, what));
+	assert_in_range(count_wrong_live(&subject), 0, wrong_live_max);
+	assert_int_equal(count_wrong_freed(&subject), 0);
+	finish(&subject);
+}
+
+static void overwritten_header(void **state)
+{
+	(void)state;
+	expect_damage("20 3000 0 damage-size", 1, "overwritten", 16);
+	expect_damage("21 3000 2 damage-size", 1, "overwritten", 16);
+}
+
+static void size_that_leads_astray(void **state)
+{
+	(void)state;
+	expect_damage("22 3000 0 damage-grown", 1, "does not lead", 16);
+	expect_damage("23 3000 2 damage-grown", 1, "does not lead", 16);
+}
+
+static void use_after_free(void **state)
+{
+	(void)state;
+	expect_damage("24 3000 0 damage-freed", 0, "written to after", 16);
+	expect_damage("25 3000 2 damage-fast", 0, "written to after", 16);
+	expect_damage("26 3000 0 damage-binned", 0, "do not point back", 16);
+}
+
+static void double_free(void **state)
+{
+	(void)state;
+	expect_damage("27 3000 0 damage-twice", 0, "freed twice", 16);
+}
+
+/* The program's memory again, with its own copy of what is writable. */
+static struct ri_target *copy_target(const struct ri_target *from, uint8_t **ret_words,
+				     size_t *ret_size)
+{
+	struct ri_target *copy = ri_calloc(1, sizeof(*copy));
+	size_t count, size = 0, done = 0;
+	const struct ri_range *ranges = ri_image_ranges(from->image, &count);
+	uint8_t *bytes;
+
+	copy->kind = RI_TARGET_CORE;
+	copy->image = ri_image_create();
+	for (size_t i = 0; i < count; i++)
+		if (ranges[i].bytes && ranges[i].flags & RI_RANGE_WRITE)
+			size += ranges[i].end - ranges[i].start;
+	bytes = ri_malloc(size);
+	for (size_t i = 0; i < count; i++) {
+		struct ri_range range = ranges[i];
+		size_t range_size = range.end - range.start;
+
+		if (range.bytes && range.flags & RI_RANGE_WRITE) {
+			memcpy(bytes + done, range.bytes, range_size);
+			range.bytes = bytes + done;
+			done += range_size;
+		}
+		ri_image_add(copy->image, &range);
+	}
+	ri_image_seal(copy->image);
+	*ret_words = bytes;
+	*ret_size = size;
+	return copy;
+}
+
+static uint64_t random_state = 88172645463325252ull;
+
+static uint64_t next_random(void)
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 7;
+	random_state ^= random_state << 17;
+	return random_state;
+}
+
+/* A word that a damaged image may hold: a bit off, small, huge, or an address. */
+static uint64_t twist(uint64_t word, const uint8_t *bytes, size_t size)
+{
+	switch (next_random() % 6) {
+	case 0:
+		return word ^ 1ull << next_random() % 64;
+	case 1:
+		return next_random() % 4096;
+	case 2:
+		return next_random();
+	case 3:
+		return word + (next_random() % 64 - 32) * 16;
+	case 4:
+		return 0;
+	default:
+		memcpy(&word, bytes + next_random() % (size / 8) * 8, 8);
+		return word;
+	}
+}
+
+static void walk_twisted(struct ri_target *target, uint8_t *bytes, size_t size)
+{
+	struct change { size_t offset; uint64_t word; } changes[64];
+	size_t count = 1 + next_random() % 64;
+	struct ri_gaps gaps;
+	struct ri_heap *heap;
+
+	for (size_t i = 0; i < count; i++) {
+		uint64_t word;
+
+		/* Mostly words that say something; memory is largely zeros. */
+		for (int tries = 0; tries < 64; tries++) {
+			changes[i].offset = next_random() % (size / 8) * 8;
+			memcpy(&changes[i].word, bytes + changes[i].offset, 8);
+			if (changes[i].word && changes[i].word != 0x5a5a5a5a5a5a5a5a)
+				break;
+		}
+		word = twist(changes[i].word, bytes, size);
+		memcpy(bytes + changes[i].offset, &word, 8);
+	}
+	ri_gaps_init(&gaps);
+	heap = ri_heap_create(target, NULL, &gaps);
+	check_order(heap);
+	for (size_t i = 0; i < heap->block_count; i += 97)
+		assert_int_equal(ri_heap_find(heap, heap->blocks[i].addr), i);
+	ri_heap_destroy(heap);
+	ri_gaps_deinit(&gaps);
+	while (count--)
+		memcpy(bytes + changes[count].offset, &changes[count].word, 8);
+}
+
+static void random_damage_ends(const char *arguments, unsigned rounds)
+{
+	struct subject subject;
+	struct ri_target *copy;
+	uint8_t *bytes;
+	size_t size;
+
+	start(&subject, program, NULL, arguments);
+	walk(&subject, false);
+	copy = copy_target(subject.target, &bytes, &size);
+	while (rounds--)
+		walk_twisted(copy, bytes, size);
+	/* All changes were taken back: the copy is as good as the process. */
+	ri_heap_destroy(subject.heap);
+	subject.heap = ri_heap_create(copy, NULL, &subject.gaps);
+	assert_int_equal(count_wrong_live(&subject), 0);
+	assert_int_equal(count_wrong_freed(&subject), 0);
+	ri_target_close(copy);
+	free(bytes);
+	finish(&subject);
+}
+
+static void random_damage(void **state)
+{
+	(void)state;
+	random_damage_ends("28 1000 0", 300);
+	random_damage_ends("29 1000 3", 300);
+	random_damage_ends("30 9000 1 nobrk", 30);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -341,6 +511,11 @@ int main(void)
 		cmocka_unit_test(trimmed),
 		cmocka_unit_test(foreign_brk),
 		cmocka_unit_test(failing_brk),
+		cmocka_unit_test(overwritten_header),
+		cmocka_unit_test(size_that_leads_astray),
+		cmocka_unit_test(use_after_free),
+		cmocka_unit_test(double_free),
+		cmocka_unit_test(random_damage),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

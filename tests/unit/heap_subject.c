@@ -13,12 +13,14 @@
  *
  * Words: "damage-size" overwrites a chunk's size, "damage-grown" makes one lead
  * into the middle of a later chunk, "damage-freed" and "damage-fast" write to a
- * freed chunk in the tcache and in a fastbin; "trim" trims first; "brk" takes
+ * freed chunk in the tcache and in a fastbin, "damage-binned" in a bin,
+ * "damage-twice" makes a list of freed chunks name one twice; "trim" trims first; "brk" takes
  * memory from brk behind malloc's back; "nobrk" makes brk fail half way; "large"
  * makes each thread allocate 80 MB.
  */
 #include <malloc.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +33,7 @@
 struct block {
 	void *p;
 	size_t requested; /* 0: freed */
+	size_t usable;
 };
 
 static struct block blocks[BLOCKS_MAX];
@@ -82,7 +85,7 @@ static void remember(void *p, size_t size)
 	pthread_mutex_lock(&lock);
 	if (block_count == BLOCKS_MAX)
 		abort();
-	blocks[block_count++] = (struct block){ p, size };
+	blocks[block_count++] = (struct block){ p, size, malloc_usable_size(p) };
 	pthread_mutex_unlock(&lock);
 }
 
@@ -198,30 +201,54 @@ static void print_damaged(const void *p)
 	printf("D %lx\n", (unsigned long)p);
 }
 
+static void forget(unsigned from_end)
+{
+	blocks[block_count - from_end].requested = 0;
+}
+
 static void damage(const char *word)
 {
 	char *p[24];
+	size_t size = strcmp(word, "damage-binned") ? 104 : 2000;
 
+	/* 24 chunks one behind the other */
 	for (int i = 0; i < 24; i++) {
-		p[i] = malloc(104);
-		remember(p[i], 104);
+		p[i] = malloc(size);
+		memset(p[i], 0x5a, size);
+		remember(p[i], size);
+		if (i && p[i] - p[i - 1] != (ptrdiff_t)((size + 23) & ~15ul)) {
+			p[0] = p[i];
+			i = 0;
+		}
 	}
 	if (!strcmp(word, "damage-size")) {
-		memset(p[10], 0x41, 120);
-		print_damaged(p[10] + 112);
+		memset(p[10], 0x41, size + 16);
+		print_damaged(p[10] + size + 8);
 	} else if (!strcmp(word, "damage-grown")) {
 		/* a size that leads into the middle of a later chunk */
 		*(uint64_t *)(p[10] - 8) += 0x50 + 0x70 * 2;
 		print_damaged(p[10]);
+	} else if (!strcmp(word, "damage-binned")) {
+		free(p[10]);
+		forget(14);
+		*(uint64_t *)p[10] += 16;
+		print_damaged(p[10]);
 	} else {
+		/* 7 go to the tcache, the others to a fastbin */
 		int end = !strcmp(word, "damage-fast") ? 14 : 7, hit = end - 3;
 
 		for (int i = 0; i < end; i++) {
 			free(p[i]);
-			blocks[block_count - 24 + (unsigned)i].requested = 0;
+			forget(24 - (unsigned)i);
 		}
-		*(uint64_t *)p[hit] += 1;
-		print_damaged(p[hit]);
+		if (!strcmp(word, "damage-twice")) {
+			/* p[6] leads to p[5]: now to p[6] again */
+			*(uint64_t *)p[hit] = (uint64_t)p[end - 1] ^ (uint64_t)p[hit] >> 12;
+			print_damaged(p[end - 1]);
+		} else {
+			*(uint64_t *)p[hit] += 1;
+			print_damaged(p[hit]);
+		}
 	}
 }
 
@@ -267,8 +294,7 @@ int main(int argc, char **argv)
 		const struct block *b = &blocks[i];
 
 		if (b->requested)
-			printf("U %lx %zu %zu\n", (unsigned long)b->p, b->requested,
-			       malloc_usable_size(b->p));
+			printf("U %lx %zu %zu\n", (unsigned long)b->p, b->requested, b->usable);
 		else if (b->p)
 			printf("F %lx\n", (unsigned long)b->p);
 	}
