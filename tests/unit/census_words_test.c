@@ -38,7 +38,7 @@ static uint8_t *make_bytes(size_t size_bytes, uint64_t *seed)
 
 static void skipped_groups_have_no_word_in_the_range(void **state)
 {
-	ri_words_skip_function *skip = ri_words_skipper();
+	ri_words_skip_function *skip_groups = ri_words_skipper();
 	uint64_t seed = 5;
 
 	(void)state;
@@ -48,7 +48,7 @@ static void skipped_groups_have_no_word_in_the_range(void **state)
 		const uint8_t *p = bytes + offset;
 
 		for (size_t i = 0; i < n; i++) {
-			size_t end = skip(p, i, n, LOW, SPAN), found = 0;
+			size_t end = skip_groups(p, i, n, LOW, SPAN), found = 0;
 
 			assert_true(end >= i && end <= n && (end - i) % RI_WORDS_GROUP == 0);
 			for (size_t k = i; k < end; k++)
