@@ -29,6 +29,7 @@ struct island {
 };
 
 struct filler {
+	struct ri_chain chain;
 	struct ri_groups *groups;
 	const struct ri_group_rule *rule;
 	const struct ri_group_gap *gap;
@@ -48,25 +49,23 @@ static void flip_bit(uint64_t *bits, uint32_t i)
 	bits[i / 64] ^= 1ull << i % 64;
 }
 
-static bool read_next(struct filler *f, uint64_t node, uint64_t *ret)
+/* Where `node` leads to; false if its word is not mapped. */
+static bool leads(struct filler *f, uint64_t node, enum ri_direction direction, uint64_t *ret)
 {
-	return ri_groups_link(f->groups, f->rule, node + (uint64_t)f->rule->next_offset, ret);
-}
+	uint64_t value;
 
-static bool read_prev(struct filler *f, uint64_t node, uint64_t *ret)
-{
-	return ri_groups_link(f->groups, f->rule, node + (uint64_t)f->rule->prev_offset, ret);
+	return ri_chain_read(&f->chain, node, direction, ret, &value);
 }
 
 /* The node after (before) `node` if the two agree and it is no member yet. */
-static bool neighbour(struct filler *f, uint64_t node, bool forward, uint64_t *ret)
+static bool neighbour(struct filler *f, uint64_t node, enum ri_direction direction, uint64_t *ret)
 {
 	uint64_t next, back;
 	uint32_t object;
 
-	if (!(forward ? read_next(f, node, &next) : read_prev(f, node, &next)) || next == f->head)
-		return false;
-	if (!(forward ? read_prev(f, next, &back) : read_next(f, next, &back)) || back != node)
+	if (!leads(f, node, direction, &next) || next == f->head ||
+	    !leads(f, next, direction == RI_FORWARD ? RI_BACKWARD : RI_FORWARD, &back) ||
+	    back != node)
 		return false;
 	object = ri_groups_element(f->groups, f->rule, next);
 	/* objects recognised just now lie behind the bits: they are no members */
@@ -94,15 +93,15 @@ static void walk_island(struct filler *f, uint64_t start)
 	uint64_t node = start, next;
 	bool has_neighbour = false;
 
-	while (neighbour(f, node, false, &next) && next != start &&
+	while (neighbour(f, node, RI_BACKWARD, &next) && next != start &&
 	       ri_groups_visit(f->groups, group)) {
 		node = next;
 		has_neighbour = true;
 	}
-	if (!read_prev(f, node, &island.before))
+	if (!leads(f, node, RI_BACKWARD, &island.before))
 		return;
 	start = node;
-	while (neighbour(f, node, true, &next) && ri_groups_visit(f->groups, group)) {
+	while (neighbour(f, node, RI_FORWARD, &next) && ri_groups_visit(f->groups, group)) {
 		push_node(f, node);
 		node = next;
 		has_neighbour = true;
@@ -115,7 +114,7 @@ static void walk_island(struct filler *f, uint64_t start)
 	if (node != start || island.first == f->nodes.count)
 		push_node(f, node);
 	island.count = f->nodes.count - island.first;
-	if (!read_next(f, node, &island.after))
+	if (!leads(f, node, RI_FORWARD, &island.after))
 		island.after = 0;
 	/* a node that agrees with neither neighbour must lead to both ends of the gap:
 	 * otherwise it may have left the list long ago */
@@ -138,10 +137,13 @@ static void take_island(struct filler *f, ri_group_nodes *out, struct island *is
 	island->is_used = true;
 }
 
-static void expect(struct ri_groups *groups, uint32_t index, uint64_t node)
+/* Says what the word of a break should hold, now that its neighbour is known. */
+static void expect(const struct filler *f, uint32_t index, enum ri_direction direction,
+		   uint64_t node)
 {
-	if (index != RI_NONE && !groups->breaks.items[index].expected)
-		groups->breaks.items[index].expected = node;
+	if (index != RI_NONE && !f->groups->breaks.items[index].expected)
+		f->groups->breaks.items[index].expected =
+			ri_chain_encode(&f->chain, node, direction);
 }
 
 /* Puts the islands in order into groups->nodes, between the two ends; whether
@@ -165,11 +167,12 @@ static bool order_islands(struct filler *f, const ri_group_nodes *old)
 
 		take_island(f, &out, island);
 		if (last == f->gap->last_from_head)
-			expect(groups, f->gap->break_from_head, f->nodes.items[island->first].addr);
+			expect(f, f->gap->break_from_head, RI_FORWARD,
+			       f->nodes.items[island->first].addr);
 		last = out.items[out.count - 1].addr;
 		closes = island->after == f->gap->last_from_tail;
 		if (closes)
-			expect(groups, f->gap->break_from_tail, last);
+			expect(f, f->gap->break_from_tail, RI_BACKWARD, last);
 	}
 	for (size_t i = 0; i < f->islands.count; i++)
 		if (!f->islands.items[i].is_used) {
@@ -293,6 +296,8 @@ void ri_groups_fill_gaps(struct ri_groups *groups)
 			at++;
 		filler.rule = &finder->layout->groups.items[group->rule];
 		filler.head = group->head;
+		filler.chain = (struct ri_chain){ groups, filler.rule, filler.rule->kind,
+						  filler.head };
 		fill_gap(&filler, claims.items + first, at - first);
 	}
 	ri_vec_deinit(&claims);

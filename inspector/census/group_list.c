@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Circular doubly linked lists with an embedded head: every link is written
- * twice, so that one damaged word can be told from its neighbours.
+ * Doubly linked lists: every link is written twice, so that one damaged word
+ * can be told from its neighbours.  Lists that are no circles are walked as if
+ * they were (group_chain.c).
  *
  * The walk goes forward from the head.  Where it goes from n to m and m does
  * not lead back to n, either n's word or m's is wrong:
@@ -21,11 +22,10 @@
  * word back was found wrong is remembered.  Cost: four words read per node.
  *
  * Blind spots: two damaged words that agree with each other; a list whose nodes
- * are all of one wrong list (told by the members' back pointers, not here).
+ * are all of one wrong list (told by the members' back pointers, not here); and
+ * where the head has no link to the last node, a link that ends the list early.
  */
 #include "census/groups_private.h"
-
-enum { FORWARD, BACKWARD };
 
 struct side {
 	ri_group_nodes nodes;    /* in the order of this side's walk */
@@ -36,80 +36,81 @@ struct side {
 };
 
 struct list_walk {
+	struct ri_chain chain;
 	struct ri_groups *groups;
 	struct ri_group *group;
 	const struct ri_group_rule *rule;
+	uint64_t head;
+	size_t passed_before;    /* nodes of earlier buckets */
 	struct side sides[2];
 	bool is_joined;          /* the sides meet: every node is known */
 	struct ri_address_map wrong; /* words found wrong, to breaks[] */
 };
 
-/* The word of `node` that leads on in `direction`. */
-static uint64_t word_on(const struct list_walk *walk, uint64_t node, int direction)
+static uint64_t word_on(const struct list_walk *walk, uint64_t node, enum ri_direction direction)
 {
-	const struct ri_group_rule *rule = walk->rule;
-
-	if (node == walk->group->head)
-		return node + (uint64_t)(direction == FORWARD ? rule->head_first_offset
-							      : rule->head_last_offset);
-	return node + (uint64_t)(direction == FORWARD ? rule->next_offset : rule->prev_offset);
+	return ri_chain_word(&walk->chain, node, direction);
 }
 
-static uint64_t word_back(const struct list_walk *walk, uint64_t node, int direction)
+static enum ri_direction opposite(enum ri_direction direction)
 {
-	return word_on(walk, node, !direction);
+	return direction == RI_FORWARD ? RI_BACKWARD : RI_FORWARD;
 }
 
-static bool read_link(const struct list_walk *walk, uint64_t word, uint64_t *ret)
+/* Whether `from` leads to `node`, or should and its word is known to be wrong. */
+static bool leads_to(const struct list_walk *walk, uint64_t from, enum ri_direction direction,
+		     uint64_t node)
 {
-	return ri_groups_link(walk->groups, walk->rule, word, ret);
-}
-
-/* Whether `word` leads to `node`, or should and is known to be wrong. */
-static bool leads_to(const struct list_walk *walk, uint64_t word, uint64_t node)
-{
-	uint32_t wrong = ri_address_map_find(&walk->wrong, word);
-	uint64_t value;
+	uint32_t wrong = ri_address_map_find(&walk->wrong, word_on(walk, from, direction));
+	uint64_t next, value;
 
 	if (wrong != RI_NONE)
-		return walk->groups->breaks.items[wrong].expected == node;
-	return read_link(walk, word, &value) && value == node;
+		return walk->groups->breaks.items[wrong].expected ==
+		       ri_chain_encode(&walk->chain, node, direction);
+	/* a head without a link to its last node has nothing to say against it */
+	if (!ri_chain_has_word(&walk->chain, from, direction))
+		return true;
+	return ri_chain_read(&walk->chain, from, direction, &next, &value) && next == node;
 }
 
 /*
  * Breaks
  */
 
-static uint32_t add_break(struct list_walk *walk, int direction, uint64_t node, uint64_t word,
-			  uint64_t value, uint64_t expected, const char *what)
+/* `from`: the side's node count at the break; the word is `node`'s in direction
+ * `of` and holds `value`. */
+static uint32_t add_break(struct list_walk *walk, enum ri_direction direction, uint64_t node,
+			  enum ri_direction of, uint64_t value, const char *what)
 {
 	const struct side *side = &walk->sides[direction];
-	const struct ri_break_place place = { (uint32_t)side->nodes.count, direction == BACKWARD };
+	const struct ri_break_place place = {
+		(uint32_t)(side->nodes.count +
+			   (direction == RI_FORWARD ? walk->passed_before : 0)),
+		direction == RI_BACKWARD,
+	};
 	struct ri_group_break found = {
-		.word_addr = word,
+		.word_addr = word_on(walk, node, of),
 		.value = value,
-		.expected = expected,
 		.node = node,
 		.what = what,
 	};
 	uint32_t index;
 
-	found.object = node == walk->group->head
-			       ? RI_NONE
-			       : ri_groups_element(walk->groups, walk->rule, node);
+	found.object = node == walk->head ? RI_NONE
+					  : ri_groups_element(walk->groups, walk->rule, node);
 	index = ri_groups_add_break(walk->groups, walk->group, &found, place);
 	if (index != RI_NONE)
-		ri_address_map_set(&walk->wrong, word, index);
+		ri_address_map_set(&walk->wrong, found.word_addr, index);
 	return index;
 }
 
-static bool stop(struct list_walk *walk, int direction, uint64_t word, uint64_t value,
-		 const char *what)
+static bool stop(struct list_walk *walk, enum ri_direction direction, uint64_t next,
+		 uint64_t value, const char *what)
 {
 	struct side *side = &walk->sides[direction];
 
-	side->lost = value;
-	side->break_index = add_break(walk, direction, side->last, word, value, 0, what);
+	side->lost = next;
+	side->break_index = add_break(walk, direction, side->last, direction, value, what);
 	return false;
 }
 
@@ -120,7 +121,7 @@ static bool is_plausible(const struct list_walk *walk, uint64_t node)
 	uint32_t convention = rule->element_convention;
 	struct ri_finder *finder = walk->groups->finder;
 
-	if (node == walk->group->head || rule->node_bytes ||
+	if (node == walk->head || rule->node_bytes ||
 	    ri_groups_element(walk->groups, rule, node) != RI_NONE)
 		return true;
 	if (convention == RI_LAYOUT_NONE)
@@ -131,21 +132,21 @@ static bool is_plausible(const struct list_walk *walk, uint64_t node)
 
 /* From `node` the walk went to `next`, which leads back to `back` instead:
  * whether it is the word back that is wrong. */
-static bool is_word_back_wrong(const struct list_walk *walk, int direction, uint64_t node,
-			       uint64_t next, uint64_t back)
+static bool is_word_back_wrong(const struct list_walk *walk, enum ri_direction direction,
+			       uint64_t node, uint64_t next, uint64_t back)
 {
-	uint64_t head = walk->group->head, after;
-	bool has_after = read_link(walk, word_on(walk, next, direction), &after);
+	uint64_t head = walk->head, after, value;
+	bool has_after = ri_chain_read(&walk->chain, next, direction, &after, &value);
 	uint64_t voucher = word_on(walk, back, direction);
 
 	/* the word back of the node after `next` leads to it too, and vouches for nothing */
-	if (leads_to(walk, voucher, next) &&
-	    !(has_after && voucher == word_back(walk, after, direction)))
+	if (leads_to(walk, back, direction, next) &&
+	    !(has_after && voucher == word_on(walk, after, opposite(direction))))
 		return false;
 	/* an empty list has no third node to ask, and nobody claims to be before it */
 	if (node == head && next == head)
 		return true;
-	return has_after && leads_to(walk, word_back(walk, after, direction), next) &&
+	return has_after && leads_to(walk, after, opposite(direction), next) &&
 	       is_plausible(walk, next);
 }
 
@@ -153,25 +154,33 @@ static bool is_word_back_wrong(const struct list_walk *walk, int direction, uint
  * Steps
  */
 
-/* `next` does not lead back to where the walk comes from: finds out which word
- * is wrong.  True if the walk goes on through `next`. */
-static bool settle(struct list_walk *walk, int direction, uint64_t word, uint64_t next,
-		   uint64_t back)
+/* `next` (to which `word` leads) leads back to `back`, not to where the walk
+ * comes from: finds out which word is wrong.  True if the walk goes on through
+ * `next`. */
+static bool settle(struct list_walk *walk, enum ri_direction direction, uint64_t next,
+		   uint64_t word, uint64_t back, uint64_t word_back)
 {
 	struct side *side = &walk->sides[direction];
 	struct ri_groups *groups = walk->groups;
-	uint64_t in = word_back(walk, next, direction);
-	const char *why;
+	const char *why = NULL;
+	uint32_t index;
 
-	if (ri_address_map_find(&walk->wrong, in) != RI_NONE) {
+	if (ri_address_map_find(&walk->wrong, word_on(walk, next, opposite(direction))) !=
+	    RI_NONE) {
 		side->met_again = true;
-		return stop(walk, direction, word, next, "leads to a node that was passed before");
+		return stop(walk, direction, next, word,
+			    "leads to a node that was passed before");
 	}
 	if (!is_word_back_wrong(walk, direction, side->last, next, back))
-		return stop(walk, direction, word, next, "leads to a node that does not lead back");
-	why = ri_groups_why_unmapped(groups, walk->rule, back);
-	add_break(walk, direction, next, in, back, side->last,
-		  why ? why : "does not lead back to the node before it");
+		return stop(walk, direction, next, word,
+			    "leads to a node that does not lead back");
+	if (walk->chain.kind == RI_LINK_LIST || word_back)
+		why = ri_groups_why_unmapped(groups, walk->rule, word_back);
+	index = add_break(walk, direction, next, opposite(direction), word_back,
+			  why ? why : "does not lead back to the node before it");
+	if (index != RI_NONE)
+		groups->breaks.items[index].expected =
+			ri_chain_encode(&walk->chain, side->last, opposite(direction));
 	return true;
 }
 
@@ -179,33 +188,38 @@ static bool settle(struct list_walk *walk, int direction, uint64_t word, uint64_
  * that is wrong there should lead to the node before. */
 static bool join(struct list_walk *walk)
 {
-	uint32_t wrong = walk->sides[FORWARD].break_index;
+	uint32_t wrong = walk->sides[RI_FORWARD].break_index;
 
 	if (wrong != RI_NONE)
-		walk->groups->breaks.items[wrong].expected = walk->sides[BACKWARD].last;
+		walk->groups->breaks.items[wrong].expected = ri_chain_encode(
+			&walk->chain, walk->sides[RI_BACKWARD].last, RI_FORWARD);
 	walk->is_joined = true;
 	return false;
 }
 
 /* One node on; false at the end of the side. */
-static bool step(struct list_walk *walk, int direction)
+static bool step(struct list_walk *walk, enum ri_direction direction)
 {
 	struct side *side = &walk->sides[direction];
-	uint64_t word = word_on(walk, side->last, direction), next, back;
+	uint64_t next, word, back, word_back;
 	struct ri_group_node *node;
 	const char *why;
 
-	if (!read_link(walk, word, &next))
-		return stop(walk, direction, word, 0, "lies in memory that is not there");
-	if (!read_link(walk, word_back(walk, next, direction), &back)) {
-		why = ri_groups_why_unmapped(walk->groups, walk->rule, next);
-		return stop(walk, direction, word, next, why ? why : "not mapped");
-	}
-	if (direction == BACKWARD && next == walk->sides[FORWARD].last)
-		return join(walk);
-	if (back != side->last && !settle(walk, direction, word, next, back))
+	if (!ri_chain_read(&walk->chain, side->last, direction, &next, &word))
+		return stop(walk, direction, 0, 0, "lies in memory that is not there");
+	if (next == walk->head && !ri_chain_has_word(&walk->chain, next, opposite(direction))) {
+		walk->is_joined = true;
 		return false;
-	if (next == walk->group->head) {
+	}
+	if (!ri_chain_read(&walk->chain, next, opposite(direction), &back, &word_back)) {
+		why = ri_groups_why_unmapped(walk->groups, walk->rule, word);
+		return stop(walk, direction, next, word, why ? why : "not mapped");
+	}
+	if (direction == RI_BACKWARD && next == walk->sides[RI_FORWARD].last)
+		return join(walk);
+	if (back != side->last && !settle(walk, direction, next, word, back, word_back))
+		return false;
+	if (next == walk->head) {
 		walk->is_joined = true;
 		return false;
 	}
@@ -227,24 +241,25 @@ static bool step(struct list_walk *walk, int direction)
 /* Both sides lost their way at one node: its own words are wrong. */
 static bool join_at_node(struct list_walk *walk)
 {
-	struct side *forward = &walk->sides[FORWARD], *backward = &walk->sides[BACKWARD];
+	struct side *forward = &walk->sides[RI_FORWARD], *backward = &walk->sides[RI_BACKWARD];
 	struct ri_groups *groups = walk->groups;
 	struct ri_group_break *first, *second;
-	uint64_t node = forward->lost;
+	uint64_t node = forward->lost, ignored, back, on;
 	struct ri_group_node *added;
 
-	if (node != backward->lost || node == walk->group->head ||
-	    forward->break_index == RI_NONE || backward->break_index == RI_NONE)
+	if (node != backward->lost || node == walk->head || forward->break_index == RI_NONE ||
+	    backward->break_index == RI_NONE ||
+	    !ri_chain_read(&walk->chain, node, RI_BACKWARD, &ignored, &back) ||
+	    !ri_chain_read(&walk->chain, node, RI_FORWARD, &ignored, &on))
 		return false;
 	first = &groups->breaks.items[forward->break_index];
 	second = &groups->breaks.items[backward->break_index];
-	first->word_addr = word_on(walk, node, BACKWARD);
-	second->word_addr = word_on(walk, node, FORWARD);
-	if (!read_link(walk, first->word_addr, &first->value) ||
-	    !read_link(walk, second->word_addr, &second->value))
-		return false;
-	first->expected = forward->last;
-	second->expected = backward->last;
+	first->word_addr = word_on(walk, node, RI_BACKWARD);
+	first->value = back;
+	first->expected = ri_chain_encode(&walk->chain, forward->last, RI_BACKWARD);
+	second->word_addr = word_on(walk, node, RI_FORWARD);
+	second->value = on;
+	second->expected = ri_chain_encode(&walk->chain, backward->last, RI_FORWARD);
 	added = ri_push(&forward->nodes);
 	added->addr = node;
 	added->object = ri_groups_element(groups, walk->rule, node);
@@ -270,14 +285,14 @@ static bool belongs_here(struct list_walk *walk, const struct ri_group_node *nod
 	if (node->object == RI_NONE || !walk->rule->back.is_present)
 		return node->object != RI_NONE;
 	object = &walk->groups->finder->objects.items[node->object];
-	return ri_groups_back(walk->groups, walk->rule, object, &raw) == walk->group->head;
+	return ri_groups_back(walk->groups, walk->rule, object, &raw) == walk->head;
 }
 
 /* Follows the links from `start` as long as neighbours agree; true, with the
  * nodes in `circle`, if that leads back to `start` past no head. */
 static bool follow_circle(struct list_walk *walk, uint64_t start, ri_group_nodes *circle)
 {
-	uint64_t node = start, next;
+	uint64_t node = start, next, value;
 
 	do {
 		struct ri_group_node *added;
@@ -288,8 +303,8 @@ static bool follow_circle(struct list_walk *walk, uint64_t start, ri_group_nodes
 		added = ri_push(circle);
 		added->addr = node;
 		added->object = ri_groups_element(walk->groups, walk->rule, node);
-		if (!read_link(walk, word_on(walk, node, FORWARD), &next) ||
-		    !leads_to(walk, word_back(walk, next, FORWARD), node))
+		if (!ri_chain_read(&walk->chain, node, RI_FORWARD, &next, &value) ||
+		    next == walk->head || !leads_to(walk, next, RI_BACKWARD, node))
 			return false;
 		node = next;
 	} while (node != start);
@@ -299,10 +314,11 @@ static bool follow_circle(struct list_walk *walk, uint64_t start, ri_group_nodes
 /* Whether a side came back to one of its own nodes. */
 static bool find_node_met_again(struct list_walk *walk)
 {
-	for (int direction = FORWARD; direction <= BACKWARD; direction++) {
+	for (int direction = RI_FORWARD; direction <= RI_BACKWARD; direction++) {
 		const struct side *side = &walk->sides[direction];
 
-		if (!side->met_again && !is_on_side(side, side->lost))
+		if (!side->met_again &&
+		    (side->break_index == RI_NONE || !is_on_side(side, side->lost)))
 			continue;
 		walk->group->state |= RI_GROUP_LOOP;
 		walk->group->loop_node = side->lost;
@@ -315,11 +331,11 @@ static bool find_node_met_again(struct list_walk *walk)
  * of them that belong here become members. */
 static void find_circle(struct list_walk *walk)
 {
-	struct side *forward = &walk->sides[FORWARD];
+	struct side *forward = &walk->sides[RI_FORWARD];
 	ri_group_nodes circle = { 0 };
 
 	if (forward->break_index == RI_NONE ||
-	    is_on_side(&walk->sides[BACKWARD], forward->lost) ||
+	    is_on_side(&walk->sides[RI_BACKWARD], forward->lost) ||
 	    !follow_circle(walk, forward->lost, &circle))
 		circle.count = 0;
 	for (size_t i = 0; i < circle.count; i++)
@@ -333,47 +349,70 @@ static void find_circle(struct list_walk *walk)
 
 static void add_gap(struct list_walk *walk)
 {
-	struct ri_group_gap *gap = ri_push(&walk->groups->gaps);
+	struct ri_group_gap *gap;
 
-	gap->group = (uint32_t)(walk->group - walk->groups->groups.items);
-	gap->last_from_head = walk->sides[FORWARD].last;
-	gap->last_from_tail = walk->sides[BACKWARD].last;
-	gap->break_from_head = walk->sides[FORWARD].break_index;
-	gap->break_from_tail = walk->sides[BACKWARD].break_index;
-	for (size_t i = 0; i < walk->sides[FORWARD].nodes.count; i++)
-		gap->members_from_head += walk->sides[FORWARD].nodes.items[i].object != RI_NONE;
 	walk->group->state |= RI_GROUP_INCOMPLETE;
+	if (walk->head != walk->group->head)
+		return; /* back pointers do not tell the bucket */
+	gap = ri_push(&walk->groups->gaps);
+	gap->group = (uint32_t)(walk->group - walk->groups->groups.items);
+	gap->last_from_head = walk->sides[RI_FORWARD].last;
+	gap->last_from_tail = walk->sides[RI_BACKWARD].last;
+	gap->break_from_head = walk->sides[RI_FORWARD].break_index;
+	gap->break_from_tail = walk->sides[RI_BACKWARD].break_index;
+	for (size_t i = 0; i < walk->sides[RI_FORWARD].nodes.count; i++)
+		gap->members_from_head += walk->sides[RI_FORWARD].nodes.items[i].object != RI_NONE;
 }
 
 /* The forward side, then the backward one turned round. */
 static void collect(struct list_walk *walk)
 {
-	const struct side *backward = &walk->sides[BACKWARD];
+	for (int direction = RI_FORWARD; direction <= RI_BACKWARD; direction++) {
+		struct side *side = &walk->sides[direction];
 
-	walk->groups->nodes = walk->sides[FORWARD].nodes;
-	for (size_t i = backward->nodes.count; i--;)
-		*ri_push(&walk->groups->nodes) = backward->nodes.items[i];
-	ri_vec_deinit(&walk->sides[BACKWARD].nodes);
+		for (size_t i = 0; i < side->nodes.count; i++)
+			*ri_push(&walk->groups->nodes) =
+				side->nodes.items[direction == RI_FORWARD
+							  ? i
+							  : side->nodes.count - 1 - i];
+		ri_vec_deinit(&side->nodes);
+	}
 }
 
-void ri_group_walk_list(struct ri_groups *groups, struct ri_group *group)
+static bool is_uninitialised(const struct list_walk *walk)
 {
+	uint64_t next, first, last;
+
+	return walk->chain.kind == RI_LINK_LIST &&
+	       ri_chain_read(&walk->chain, walk->head, RI_FORWARD, &next, &first) &&
+	       ri_chain_read(&walk->chain, walk->head, RI_BACKWARD, &next, &last) && !first &&
+	       !last;
+}
+
+void ri_group_walk_list(struct ri_groups *groups, struct ri_group *group, enum ri_link_kind kind,
+			uint64_t head)
+{
+	const struct ri_group_rule *rule = &groups->finder->layout->groups.items[group->rule];
 	struct list_walk walk = {
+		.chain = { groups, rule, kind, head },
 		.groups = groups,
 		.group = group,
-		.rule = &groups->finder->layout->groups.items[group->rule],
+		.rule = rule,
+		.head = head,
+		.passed_before = groups->nodes.count,
 	};
-	uint64_t first, last;
 
-	if (read_link(&walk, word_on(&walk, group->head, FORWARD), &first) &&
-	    read_link(&walk, word_on(&walk, group->head, BACKWARD), &last) && !first && !last) {
-		group->state |= RI_GROUP_UNINITIALISED;
+	if (is_uninitialised(&walk)) {
+		if (head == group->head)
+			group->state |= RI_GROUP_UNINITIALISED;
 		return;
 	}
-	ri_vec_deinit(&groups->nodes);
-	for (int direction = FORWARD; direction <= BACKWARD && !walk.is_joined; direction++) {
-		walk.sides[direction].last = group->head;
-		while (step(&walk, direction))
+	for (int direction = RI_FORWARD; direction <= RI_BACKWARD && !walk.is_joined;
+	     direction++) {
+		walk.sides[direction].last = head;
+		walk.sides[direction].break_index = RI_NONE;
+		while (ri_chain_has_word(&walk.chain, head, (enum ri_direction)direction) &&
+		       step(&walk, (enum ri_direction)direction))
 			;
 	}
 	if (!walk.is_joined && (find_node_met_again(&walk) || !join_at_node(&walk))) {

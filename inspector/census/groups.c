@@ -100,9 +100,8 @@ static void note_type(struct ri_groups *groups, uint32_t type)
 		groups->seen_types[groups->seen_type_count++] = type;
 }
 
-/* The object at `addr` (its P) that an external node points at. */
-static uint32_t element_at(struct ri_groups *groups, const struct ri_group_rule *rule,
-			   uint64_t addr)
+uint32_t ri_groups_element_at(struct ri_groups *groups, const struct ri_group_rule *rule,
+			      uint64_t addr)
 {
 	struct ri_finder *finder = groups->finder;
 	const struct ri_type_list *list;
@@ -140,7 +139,7 @@ uint32_t ri_groups_element(struct ri_groups *groups, const struct ri_group_rule 
 		if (!ri_reader_u64(&finder->reader, base + (uint64_t)rule->payload_offset,
 				   &payload))
 			return RI_NONE;
-		return element_at(groups, rule, payload);
+		return ri_groups_element_at(groups, rule, payload);
 	}
 	if (rule->element_type != RI_LAYOUT_NONE) {
 		expected = rule->element_type;
@@ -230,21 +229,34 @@ uint32_t ri_groups_add_break(struct ri_groups *groups, struct ri_group *group,
  * Heads
  */
 
-/* Whether the neighbours of a list's head confirm it. */
+/* Whether what hangs on a head confirms it. */
 static bool has_neighbour(struct ri_groups *groups, const struct ri_group_rule *rule, uint64_t head)
 {
-	uint64_t first, last, back;
+	const struct ri_chain chain = { groups, rule, rule->kind, head };
+	uint64_t node, back, value;
 
-	if (rule->head_first_offset >= 0 &&
-	    ri_groups_link(groups, rule, head + (uint64_t)rule->head_first_offset, &first) &&
-	    first && rule->prev_offset >= 0 &&
-	    ri_groups_link(groups, rule, first + (uint64_t)rule->prev_offset, &back) &&
-	    back == head)
-		return true;
-	return rule->head_last_offset >= 0 && rule->next_offset >= 0 &&
-	       ri_groups_link(groups, rule, head + (uint64_t)rule->head_last_offset, &last) &&
-	       last && ri_groups_link(groups, rule, last + (uint64_t)rule->next_offset, &back) &&
-	       back == head;
+	switch (rule->kind) {
+	case RI_LINK_LIST:
+	case RI_LINK_HLIST:
+	case RI_LINK_DLIST:
+	case RI_LINK_TAILQ:
+		for (int direction = RI_FORWARD; direction <= RI_BACKWARD; direction++)
+			if (ri_chain_read(&chain, head, (enum ri_direction)direction, &node,
+					  &value) &&
+			    value &&
+			    ri_chain_read(&chain, node, (enum ri_direction)!direction, &back,
+					  &value) &&
+			    value && back == head)
+				return true;
+		return false;
+	case RI_LINK_SLIST:
+	case RI_LINK_TREE:
+		return ri_groups_link(groups, rule, head + (uint64_t)rule->head_first_offset,
+				      &node) &&
+		       node && ri_groups_element(groups, rule, node) != RI_NONE;
+	default:
+		return false;
+	}
 }
 
 static enum ri_magic_state head_magic(struct ri_groups *groups, const struct ri_group_rule *rule,
@@ -384,16 +396,25 @@ void ri_groups_set_members(struct ri_groups *groups, uint32_t index)
 	group->member_count = (uint32_t)groups->memberships.count - group->first_member;
 }
 
-static void walk(struct ri_groups *groups, struct ri_group *group)
+void ri_group_walk(struct ri_groups *groups, struct ri_group *group, enum ri_link_kind kind,
+		   uint64_t head)
 {
-	switch (rule_of(groups, group->rule)->kind) {
+	switch (kind) {
 	case RI_LINK_LIST:
-		ri_group_walk_list(groups, group);
+	case RI_LINK_HLIST:
+	case RI_LINK_DLIST:
+	case RI_LINK_TAILQ:
+		ri_group_walk_list(groups, group, kind, head);
 		break;
-	default:
-		group->state |= RI_GROUP_INCOMPLETE;
-		ri_gaps_add(groups->finder->gaps, RI_GAP_MATTERS, "census",
-			    "groups of this kind of link are not walked");
+	case RI_LINK_SLIST:
+		ri_group_walk_slist(groups, group, head);
+		break;
+	case RI_LINK_TREE:
+		ri_group_walk_tree(groups, group, head);
+		break;
+	case RI_LINK_ARRAY:
+	case RI_LINK_HASH:
+		ri_group_walk_slots(groups, group);
 		break;
 	}
 }
@@ -421,7 +442,7 @@ static void walk_head(struct ri_groups *groups, const struct ri_head *head)
 		group->state |= RI_GROUP_HEAD_BAD_MAGIC;
 	ri_vec_deinit(&groups->nodes);
 	groups->seen_type_count = 0;
-	walk(groups, group);
+	ri_group_walk(groups, group, rule->kind, head->head);
 	ri_groups_set_members(groups, index);
 }
 

@@ -23,6 +23,36 @@ struct ri_break_place {
 	bool from_tail;
 };
 
+/*
+ * One chain of doubly linked nodes from one head: a circular list, or one whose
+ * ends are marked (by null or the rule's end mark).  Where they are, the mark is
+ * taken for a link to the head, so that all of them are circles: first and last
+ * are the head's neighbours.  HLIST and TAILQ nodes point back at the word that
+ * points at them; HLIST heads, and DLIST heads of some programs, have no link to
+ * the last node.
+ */
+struct ri_chain {
+	struct ri_groups *groups;
+	const struct ri_group_rule *rule;
+	enum ri_link_kind kind;  /* LIST, HLIST, DLIST or TAILQ */
+	uint64_t head;
+};
+
+enum ri_direction { RI_FORWARD, RI_BACKWARD };
+
+/* group_chain.c: whether `node` has a word in that direction, and its address. */
+bool ri_chain_has_word(const struct ri_chain *chain, uint64_t node, enum ri_direction direction);
+uint64_t ri_chain_word(const struct ri_chain *chain, uint64_t node, enum ri_direction direction);
+
+/* Reads where `node` leads to: a node or the head, and the word as it is.  False
+ * if the word is not mapped (or absent). */
+bool ri_chain_read(const struct ri_chain *chain, uint64_t node, enum ri_direction direction,
+		   uint64_t *ret_node, uint64_t *ret_value);
+
+/* What a word in that direction holds that leads to `node`. */
+uint64_t ri_chain_encode(const struct ri_chain *chain, uint64_t node,
+			 enum ri_direction direction);
+
 /* How far a walk that did not close got: the last good node on each side. */
 struct ri_group_gap {
 	uint32_t group;
@@ -83,8 +113,23 @@ uint32_t ri_groups_add_break(struct ri_groups *groups, struct ri_group *group,
 const char *ri_groups_why_unmapped(const struct ri_groups *groups,
 				   const struct ri_group_rule *rule, uint64_t value);
 
-/* The walkers: fill groups->nodes, add breaks, set the group's state. */
-void ri_group_walk_list(struct ri_groups *groups, struct ri_group *group);
+/*
+ * The walkers append to groups->nodes, add breaks and set the group's state.
+ * `head` is the group's, or that of one bucket of a hash.
+ */
+void ri_group_walk_list(struct ri_groups *groups, struct ri_group *group, enum ri_link_kind kind,
+			uint64_t head);
+void ri_group_walk_slist(struct ri_groups *groups, struct ri_group *group, uint64_t head);
+void ri_group_walk_tree(struct ri_groups *groups, struct ri_group *group, uint64_t head);
+void ri_group_walk_slots(struct ri_groups *groups, struct ri_group *group);
+
+/* Walks one chain or tree of `kind`. */
+void ri_group_walk(struct ri_groups *groups, struct ri_group *group, enum ri_link_kind kind,
+		   uint64_t head);
+
+/* The element at `addr` (its P) that a slot or an external node points at. */
+uint32_t ri_groups_element_at(struct ri_groups *groups, const struct ri_group_rule *rule,
+			      uint64_t addr);
 
 /* group_islands.c: completes the groups in `gaps` from objects whose back
  * pointers name them. */

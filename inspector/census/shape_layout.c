@@ -347,7 +347,8 @@ static void mark_struct(struct builder *b, const struct ri_type *type, uint64_t 
 
 		if (counted && rule->element_type == counted->index)
 			mark_link(b, base, rule);
-		if (rule->head_type && ri_types_are_same(rule->head_type, type))
+		if (rule->head_type && !rule->has_variable &&
+		    ri_types_are_same(rule->head_type, type))
 			mark_head(b, base, rule);
 	}
 }

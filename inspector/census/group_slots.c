@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Groups whose head is a table: arrays of pointers to elements, and hashes,
+ * whose slots are heads of chains or trees.
+ *
+ * The number of slots comes from the debug information, from the length that
+ * the group's struct keeps, or from the block that the table lies in; it is cut
+ * to the memory that is there.  The node of an array's member is its slot.
+ */
+#include "census/groups_private.h"
+
+struct table {
+	uint64_t start;          /* of the first slot */
+	uint64_t length;         /* slots */
+};
+
+/* The bytes from `addr` to the end of its block, or of its range. */
+static uint64_t bytes_from(const struct ri_finder *finder, uint64_t addr)
+{
+	uint32_t block = ri_finder_block(finder, addr);
+	const struct ri_range *range;
+
+	if (block != RI_NONE)
+		return finder->heap->blocks[block].addr + finder->heap->blocks[block].size_bytes -
+		       addr;
+	range = ri_image_find(finder->image, addr);
+	return range ? range->end - addr : 0;
+}
+
+/* Where the slots lie; false if there are none (a null table) or none readable. */
+static bool find_table(struct ri_groups *groups, struct ri_group *group,
+		       const struct ri_group_rule *rule, struct table *ret)
+{
+	struct ri_finder *finder = groups->finder;
+	uint64_t room;
+	int64_t length;
+
+	ret->start = group->head;
+	if (!rule->slot_bytes ||
+	    (rule->head_is_pointer && !ri_reader_u64(&finder->reader, group->head, &ret->start)))
+		return false;
+	if (!ret->start)
+		return false;
+	room = bytes_from(finder, ret->start) / rule->slot_bytes;
+	if (!room) {
+		const struct ri_group_break found = {
+			.word_addr = group->head,
+			.value = ret->start,
+			.node = group->head,
+			.object = RI_NONE,
+			.what = "not mapped",
+		};
+
+		group->state |= RI_GROUP_INCOMPLETE;
+		ri_groups_add_break(groups, group, &found, (struct ri_break_place){ 0, false });
+		return false;
+	}
+	ret->length = rule->fixed_length ? rule->fixed_length : room;
+	if (!rule->fixed_length && ri_finder_field(finder, group->struct_addr, &rule->length,
+						   &length))
+		ret->length = length < 0 ? 0 : (uint64_t)length;
+	if (ret->length > room) {
+		ret->length = room;
+		group->state |= RI_GROUP_INCOMPLETE;
+	}
+	return true;
+}
+
+static void take_slot(struct ri_groups *groups, struct ri_group *group,
+		      const struct ri_group_rule *rule, uint64_t slot)
+{
+	struct ri_group_node *added;
+	uint64_t element;
+	const char *why;
+	uint32_t object;
+
+	if (!ri_groups_link(groups, rule, slot, &element) || !element ||
+	    (rule->has_end_mark && element == rule->end_mark) ||
+	    !ri_groups_visit(groups, group))
+		return;
+	object = ri_groups_element_at(groups, rule, element);
+	why = object == RI_NONE ? ri_groups_why_unmapped(groups, rule, element) : NULL;
+	if (why) {
+		const struct ri_group_break found = {
+			.word_addr = slot,
+			.value = element,
+			.node = slot,
+			.object = RI_NONE,
+			.what = why,
+		};
+
+		ri_groups_add_break(
+			groups, group, &found,
+			(struct ri_break_place){ (uint32_t)groups->nodes.count, false });
+		return;
+	}
+	added = ri_push(&groups->nodes);
+	added->addr = slot;
+	added->object = object;
+}
+
+void ri_group_walk_slots(struct ri_groups *groups, struct ri_group *group)
+{
+	const struct ri_group_rule *rule = &groups->finder->layout->groups.items[group->rule];
+	struct table table;
+
+	if (!find_table(groups, group, rule, &table))
+		return;
+	for (uint64_t i = 0; i < table.length; i++) {
+		uint64_t slot = table.start + i * rule->slot_bytes;
+
+		if (rule->kind == RI_LINK_HASH)
+			ri_group_walk(groups, group, rule->bucket, slot);
+		else
+			take_slot(groups, group, rule, slot);
+	}
+}
