@@ -135,8 +135,7 @@ static void write_search(FILE *stream, const struct ri_holders *holders)
 	char *searched = ri_format_bytes(holders->bytes_searched);
 	char *skipped_free = ri_format_bytes(holders->bytes_skipped_free);
 	char *unknown = ri_format_bytes(holders->bytes_skipped_unknown);
-	uint64_t able =
-		holders->bytes_searched + holders->bytes_missing + holders->bytes_skipped_unknown;
+	uint64_t able = holders->bytes_searched + missing_bytes + holders->bytes_skipped_unknown;
 
 	ri_text_print(stream, 0,
 		      "searched for holders: %s (%.3g %% of what may hold any), %" PRIu64
