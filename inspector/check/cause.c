@@ -4,6 +4,9 @@
  * comes first where several are true at once.
  *
  *   ignored, suspect             exempt from everything
+ *   count dead, all else alive,
+ *     an owner besides groups    bad-count: the owner contradicts the count, which is what is
+ *                                wrong; the object itself is as alive as its holders say
  *   dead and chained in a group  dead-member
  *   in a free block              dangling where something certain holds it, else nothing:
  *                                what stands in a free block says nothing about magic or count
@@ -33,6 +36,24 @@ static bool is_member_of_living_group(const struct ri_population *population, ui
 	return false;
 }
 
+/* Whether something certain holds the object besides its being chained in groups
+ * that own their members. */
+static bool has_owner_besides_groups(const struct ri_analysis *analysis, uint32_t object)
+{
+	const struct ri_population *population = analysis->population;
+	int64_t certain = analysis->holders ? analysis->holders->certain[object] : 0;
+
+	for (uint32_t i = population->member_of_first ? population->member_of_first[object] : 0;
+	     population->member_of_first && i < population->member_of_first[object + 1]; i++) {
+		const struct ri_membership *m = &population->memberships[population->member_of[i]];
+		const struct ri_weight *weight = &population->groups[m->group].membership;
+
+		if (weight->kind == RI_WEIGHT_FIXED)
+			certain -= weight->weight;
+	}
+	return certain > 0;
+}
+
 enum ri_object_cause ri_object_cause(const struct ri_analysis *analysis, uint32_t object)
 {
 	const struct ri_population *population = analysis->population;
@@ -41,6 +62,9 @@ enum ri_object_cause ri_object_cause(const struct ri_analysis *analysis, uint32_
 
 	if (state & (RI_OBJECT_IGNORE | RI_OBJECT_SUSPECT))
 		return RI_CAUSE_EXEMPT;
+	if ((state & (RI_OBJECT_DEAD_BITS | RI_OBJECT_MAGIC_BAD)) == RI_OBJECT_COUNT_DEAD &&
+	    has_owner_besides_groups(analysis, object))
+		return RI_CAUSE_BAD_COUNT;
 	if ((state & RI_OBJECT_DEAD_BITS) && is_member_of_living_group(population, object))
 		return RI_CAUSE_DEAD_MEMBER;
 	if (state & RI_OBJECT_FREED)
@@ -74,6 +98,10 @@ void ri_finding_imply_states(struct ri_finding *finding, const struct ri_analysi
 		ri_finding_imply(finding, "bad-count");
 	if (state & RI_OBJECT_FREED)
 		ri_finding_imply(finding, "freed-object");
+	if ((state & RI_OBJECT_DEAD_BITS) && is_member_of_living_group(analysis->population, object))
+		ri_finding_imply(finding, "dead-member");
 	if ((state & RI_OBJECT_DEAD_BITS) && certain)
 		ri_finding_imply(finding, "dangling");
+	if ((state & RI_OBJECT_DEAD_BITS) == RI_OBJECT_COUNT_DEAD && certain)
+		ri_finding_imply(finding, "deficit");
 }

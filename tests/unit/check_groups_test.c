@@ -206,11 +206,31 @@ static void check_dead_member(uint32_t bits, const char *also)
 static void test_dead_member(void **state)
 {
 	struct world *w;
+	uint32_t g;
 
 	(void)state;
 	check_dead_member(RI_OBJECT_MAGIC_DEAD, "bad-magic");
-	check_dead_member(RI_OBJECT_COUNT_DEAD, "bad-count");
 	check_dead_member(RI_OBJECT_FREED, "freed-object");
+
+	/* A dead count alone, and an owner besides the group that contradicts it. */
+	w = world_create();
+	world_group(w, "all_conns", 0, 4);
+	w->population.objects[2].state = RI_OBJECT_COUNT_DEAD;
+	w->population.objects[2].count = 0;
+	world_check(w);
+	assert_true(finding_implies(world_only(w, "bad-count"), "dead-member"));
+	assert_true(finding_implies(world_only(w, "bad-count"), "deficit"));
+	world_destroy(w);
+
+	/* The only owner is the group that chains it: that contradicts nothing. */
+	w = world_create();
+	g = world_group(w, "all_conns", 0, 4);
+	w->groups.items[g].membership.weight = 1; /* of the one certain owner */
+	w->population.objects[2].state = RI_OBJECT_COUNT_DEAD;
+	w->population.objects[2].count = 0;
+	world_check(w);
+	world_only(w, "dead-member");
+	world_destroy(w);
 
 	/* Nothing certain holds it: still a member, still dead. */
 	w = world_create();
