@@ -130,7 +130,8 @@ static void write_memory(FILE *stream, const struct ri_analysis *analysis,
 	free(writable);
 }
 
-static void write_search(FILE *stream, const struct ri_holders *holders)
+static void write_search(FILE *stream, const struct ri_holders *holders,
+			 uint64_t missing_bytes)
 {
 	char *searched = ri_format_bytes(holders->bytes_searched);
 	char *skipped_free = ri_format_bytes(holders->bytes_skipped_free);
@@ -215,7 +216,7 @@ static void write_what_it_rests_on(FILE *stream, const struct ri_analysis *analy
 
 	write_memory(stream, analysis, &coverage);
 	if (analysis->holders)
-		write_search(stream, analysis->holders);
+		write_search(stream, analysis->holders, coverage.missing_writable_bytes);
 	ri_text_print(stream, 0, "modules: %zu of %zu with debug information",
 		      coverage.modules_with_dwarf, coverage.module_count);
 	if (analysis->heap)
