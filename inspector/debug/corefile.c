@@ -11,6 +11,7 @@
 
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -46,6 +47,38 @@ static int open_regular(const char *path)
 	return fd;
 }
 
+/* The four functions through which libbfd reads; the stream is a pointer to the
+ * descriptor. */
+static void *stream_open(struct bfd *core, void *fd)
+{
+	(void)core;
+	return fd;
+}
+
+static file_ptr stream_read(struct bfd *core, void *stream, void *buffer, file_ptr size_bytes,
+			    file_ptr offset)
+{
+	(void)core;
+	return pread(*(int *)stream, buffer, (size_t)size_bytes, offset);
+}
+
+static int stream_close(struct bfd *core, void *stream)
+{
+	(void)core;
+	return close(*(int *)stream);
+}
+
+/* A truncated core makes libbfd write a warning to stderr, past its error
+ * handler, unless the file seems long enough. */
+static int stream_stat(struct bfd *core, void *stream, struct stat *ret)
+{
+	int status = fstat(*(int *)stream, ret);
+
+	(void)core;
+	ret->st_size = INT64_MAX;
+	return status;
+}
+
 void ri_corefile_describe(const char *path, char **ret_command, int *ret_signal)
 {
 	bfd_error_handler_type previous;
@@ -59,7 +92,8 @@ void ri_corefile_describe(const char *path, char **ret_command, int *ret_signal)
 		return;
 	previous = bfd_set_error_handler(say_nothing);
 	bfd_init();
-	core = bfd_fdopenr(path, NULL, fd); /* closes `fd`, on failure too */
+	core = bfd_openr_iovec(path, NULL, stream_open, &fd, stream_read, stream_close,
+			       stream_stat);
 	if (core && bfd_check_format(core, bfd_core)) {
 		command = bfd_core_file_failing_command(core);
 		if (command)
@@ -68,6 +102,8 @@ void ri_corefile_describe(const char *path, char **ret_command, int *ret_signal)
 	}
 	if (core)
 		bfd_close(core);
+	else
+		close(fd);
 	bfd_set_error_handler(previous);
 }
 
