@@ -120,6 +120,15 @@ run-fixtures:
 	@bash tests/run-fixtures --self-test $(BUILD)
 	@bash tests/run-fixtures $(BUILD) $(FIXTURES)
 
+# ---- demonstration ----------------------------------------------------------
+
+jobs := -j$(shell nproc 2>/dev/null || echo 2)
+
+.PHONY: demo
+demo: setup-build ## install what is missing, build, inspect the core file of a sample program
+	@$(MAKE) --no-print-directory $(jobs) all $(BUILD)/fixtures/O0/demo
+	@sh tests/demo.sh $(BUILD)
+
 # ---- tests ------------------------------------------------------------------
 
 # Steps of `make check`, in order: NAME=COMMAND, see tests/check.sh.
@@ -138,10 +147,12 @@ setup-check:
 
 .PHONY: check
 check: setup-check ## install what is missing, build, and run every test
-	@$(MAKE) --no-print-directory check-built
+	@$(MAKE) --no-print-directory $(jobs) build-check
+	@$(MAKE) --no-print-directory run-check
 
-.PHONY: check-built
-check-built: all $(unit_programs) $(tool_programs) fixtures
+.PHONY: build-check run-check
+build-check: all $(unit_programs) $(tool_programs) fixtures
+run-check:
 	@sh tests/check.sh $(BUILD)/check $(check_steps)
 
 .PHONY: build-unit check-unit

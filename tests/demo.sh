@@ -8,7 +8,7 @@
 # it pipes them elsewhere, gdb runs the program and writes the core file.
 set -eu
 build=$(cd "$1" && pwd)
-program=$build/fixtures/demo
+program=$build/fixtures/O0/demo
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"

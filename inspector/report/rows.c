@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "check/check.h"
+#include "check/leak.h"
 
 static bool is_damage(const struct ri_finding *finding)
 {
@@ -17,6 +18,17 @@ static bool is_damage(const struct ri_finding *finding)
 		if (!strcmp(finding->check->code, others[i]))
 			return false;
 	return true;
+}
+
+/* Whether the finding is of `code` or names it beside its own. */
+static bool says(const struct ri_finding *finding, const char *code)
+{
+	if (!strcmp(finding->check->code, code))
+		return true;
+	for (size_t i = 0; i < finding->also.count; i++)
+		if (!strcmp(finding->also.items[i], code))
+			return true;
+	return false;
 }
 
 /* Counts the members of the cycle that the finding is about. */
@@ -47,6 +59,8 @@ struct ri_type_row *ri_report_type_rows(const struct ri_analysis *analysis)
 
 		row->objects++;
 		row->live += !(population->objects[o].state & RI_OBJECT_DEAD_BITS);
+		row->unreachable += analysis->graph && ri_object_is_leaked(analysis, (uint32_t)o) &&
+				    analysis->graph->cycle_of[o] == RI_NONE;
 	}
 	for (size_t i = 0; analysis->findings && i < analysis->findings->count; i++) {
 		const struct ri_finding *finding = &analysis->findings->items[i];
@@ -56,9 +70,8 @@ struct ri_type_row *ri_report_type_rows(const struct ri_analysis *analysis)
 		if (finding->object == RI_NONE)
 			continue;
 		row = &rows[population->objects[finding->object].type];
-		row->surplus += !strcmp(code, "surplus");
-		row->deficit += !strcmp(code, "deficit");
-		row->unreachable += !strcmp(code, "unreachable");
+		row->surplus += says(finding, "surplus");
+		row->deficit += says(finding, "deficit");
 		row->damaged += is_damage(finding);
 		if (!strcmp(code, "cycle"))
 			count_cycle(analysis, finding, rows);

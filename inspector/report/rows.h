@@ -11,8 +11,8 @@
 struct ri_type_row {
 	const char *name;
 	uint64_t objects, live;      /* live: not dead by count, magic or block */
-	uint64_t surplus, deficit;   /* findings */
-	uint64_t unreachable;        /* findings: leak roots */
+	uint64_t surplus, deficit;   /* findings of that code, or that name it beside theirs */
+	uint64_t unreachable;        /* leaked objects in no cycle: roots and what hangs on them */
 	uint64_t cycles;             /* objects that are in a reported cycle */
 	uint64_t damaged;            /* findings of other codes than notes, about an object */
 };
