@@ -129,8 +129,9 @@ static void run_checks(struct ri_analysis *analysis)
 				  "types; name one with --profile");
 }
 
-static struct ri_error *run_stages(struct ri_analysis *analysis,
-				   const struct ri_analysis_options *options)
+/* All that depends on the program rather than on what its memory holds. */
+static struct ri_error *open_stages(struct ri_analysis *analysis,
+				    const struct ri_analysis_options *options)
 {
 	struct ri_error *error;
 	double since = now();
@@ -155,27 +156,43 @@ static struct ri_error *run_stages(struct ri_analysis *analysis,
 					    analysis->profile_is_user, analysis->profile_count,
 					    analysis->types, analysis->modules, &analysis->gaps);
 	end_stage(analysis, "layout", &since);
-	take_census(analysis, options->thread_count, &since);
-	run_checks(analysis);
-	end_stage(analysis, "checks", &since);
 	return NULL;
 }
 
-struct ri_error *ri_analysis_create(const struct ri_analysis_options *options,
-				    struct ri_analysis **ret)
+struct ri_error *ri_analysis_open(const struct ri_analysis_options *options,
+				  struct ri_analysis **ret)
 {
 	struct ri_analysis *analysis = ri_calloc(1, sizeof(*analysis));
 	struct ri_error *error;
 
 	ri_gaps_init(&analysis->gaps);
 	analysis->is_strict = options->is_strict;
-	error = run_stages(analysis, options);
+	error = open_stages(analysis, options);
 	if (error) {
 		ri_analysis_destroy(analysis);
 		return error;
 	}
 	*ret = analysis;
 	return NULL;
+}
+
+void ri_analysis_run(struct ri_analysis *analysis, unsigned thread_count)
+{
+	double since = now();
+
+	take_census(analysis, thread_count, &since);
+	run_checks(analysis);
+	end_stage(analysis, "checks", &since);
+}
+
+struct ri_error *ri_analysis_create(const struct ri_analysis_options *options,
+				    struct ri_analysis **ret)
+{
+	struct ri_error *error = ri_analysis_open(options, ret);
+
+	if (!error)
+		ri_analysis_run(*ret, options->thread_count);
+	return error;
 }
 
 void ri_analysis_destroy(struct ri_analysis *analysis)

@@ -66,6 +66,14 @@ struct ri_analysis {
  * unusable. */
 struct ri_error *ri_analysis_create(const struct ri_analysis_options *options,
 				    struct ri_analysis **ret);
+
+/* Its two halves.  The first opens the target and binds the profiles to its types;
+ * the second, which must run once, takes the census of its memory and runs the
+ * checks. */
+struct ri_error *ri_analysis_open(const struct ri_analysis_options *options,
+				  struct ri_analysis **ret);
+void ri_analysis_run(struct ri_analysis *analysis, unsigned thread_count);
+
 void ri_analysis_destroy(struct ri_analysis *analysis);
 
 enum ri_verdict {
