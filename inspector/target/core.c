@@ -16,8 +16,7 @@
  * Cost: n log n in the number of segments and files, whatever overlaps; bytes
  * are not touched.  Blind spots: a PT_LOAD does not say whether a mapping was
  * shared (see mark_shared() in core_files.c); MADV_DONTDUMP looks like memory
- * that was never touched; a hole in a sparse core is zeros, like any other.  A
- * file that shrinks while it is mapped raises SIGBUS.
+ * that was never touched.  A file that shrinks while it is mapped raises SIGBUS.
  */
 #include <elf.h>
 #include <errno.h>
@@ -91,7 +90,7 @@ static struct ri_error *map_file(struct ri_core *core)
 			ri_image_own_mapping(core->target->image, p, (size_t)st.st_size);
 		}
 	}
-	close(fd);
+	core->fd = fd;
 	return error;
 }
 
@@ -365,6 +364,7 @@ static struct ri_error *open_core(struct ri_core *core)
 	if (error)
 		return error;
 	finish(core);
+	ri_core_find_holes(core);
 	ri_core_fill(core);
 	ri_image_seal(core->target->image);
 	return NULL;
@@ -374,7 +374,7 @@ struct ri_error *ri_target_open_core(const char *path, struct ri_gaps *gaps,
 				     struct ri_target **ret)
 {
 	struct ri_target *target = ri_calloc(1, sizeof(*target));
-	struct ri_core core = { .path = path, .gaps = gaps, .target = target };
+	struct ri_core core = { .path = path, .gaps = gaps, .target = target, .fd = -1 };
 	struct ri_error *error;
 
 	target->kind = RI_TARGET_CORE;
@@ -390,6 +390,9 @@ struct ri_error *ri_target_open_core(const char *path, struct ri_gaps *gaps,
 	ri_vec_deinit(&core.notes.threads);
 	ri_vec_deinit(&core.notes.files);
 	ri_vec_deinit(&core.loads);
+	ri_vec_deinit(&core.holes);
+	if (core.fd >= 0)
+		close(core.fd);
 	if (error)
 		ri_target_close(target);
 	else

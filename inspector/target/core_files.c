@@ -179,8 +179,7 @@ static void add_load(struct ri_core *core, const struct ri_core_load *load, bool
 	uint32_t flags = flags_of(core, load);
 	bool untouched = presume_untouched && may_be_untouched(flags);
 
-	ri_image_add(image, &(struct ri_range){ load->start, load->present_end, load->bytes,
-						RI_RANGE_PRESENT, flags });
+	ri_core_add_bytes(core, load, flags);
 	ri_image_add(image, &(struct ri_range){ load->present_end, load->dumped_end, NULL,
 						RI_RANGE_MISSING, flags });
 	ri_image_add(image, &(struct ri_range){ load->dumped_end, load->end, NULL,

@@ -14,10 +14,16 @@ struct ri_core_load {
 	uint32_t flags;           /* RI_RANGE_READ, WRITE, EXEC */
 };
 
+/* [start, end) of the file has no bytes on disk. */
+struct ri_core_hole {
+	uint64_t start, end;
+};
+
 struct ri_core {
 	const char *path;
 	struct ri_gaps *gaps;
 	struct ri_target *target;
+	int fd;                   /* the file, open while the core is being opened; or -1 */
 	const uint8_t *bytes;     /* the mapped file; owned by the image */
 	uint64_t size_bytes;
 	const uint8_t *phdrs;     /* phdr_count of them, all within the file */
@@ -27,7 +33,17 @@ struct ri_core {
 	double lost_bytes;        /* of these, beyond the end of the file */
 	struct ri_core_notes notes;
 	RI_VEC(struct ri_core_load) loads; /* ascending starts, once all are read */
+	RI_VEC(struct ri_core_hole) holes; /* ascending, as found by ri_core_find_holes() */
+	const uint8_t *zeros;     /* as many as the largest hole has */
+	uint64_t splits_left;     /* how many more holes may become ranges */
 };
+
+/* Finds the file's large holes, unless it has none or they cannot be told. */
+void ri_core_find_holes(struct ri_core *core);
+
+/* Adds the bytes that the file has of `load` to the image: its data, and for
+ * large holes ranges of zeros, marked RI_RANGE_ZERO. */
+void ri_core_add_bytes(struct ri_core *core, const struct ri_core_load *load, uint32_t flags);
 
 /* Fills the target's image and mappings from the segments, the notes' files
  * and the threads' stack pointers. */

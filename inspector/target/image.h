@@ -33,6 +33,8 @@ enum {
 	RI_RANGE_EXEC = 4,
 	RI_RANGE_SHARED = 8,    /* mapped shared: holders may live in other processes */
 	RI_RANGE_ANONYMOUS = 16, /* no file behind it */
+	RI_RANGE_ZERO = 32,     /* PRESENT and all zeros, as a large hole in a core file says:
+				 * a sweep may pass over it without reading */
 };
 
 struct ri_range {

@@ -161,6 +161,60 @@ static void truncated_core_has_missing_ranges(void **state)
 	close_all(target, &gaps);
 }
 
+/* A hole of a gigabyte less two pages: it takes no room and is not read. */
+static void large_holes_are_known_to_be_zero(void **state)
+{
+	enum { LOADS = 5 };
+	const uint64_t size = 1ull << 30;
+	struct ri_target *target = NULL;
+	struct builder builder;
+	struct ri_gaps gaps;
+	char path[64];
+	Elf64_Phdr *phdr;
+	uint64_t value, offset;
+	int fd;
+
+	(void)state;
+	builder_init(&builder);
+	add_thread(&builder, 1, 0);
+	add_files(&builder, 0, PAGE, NULL, 0, "", 0);
+	for (uint64_t i = 0; i < LOADS; i++) /* all of the same bytes */
+		add_load(&builder, (i + 1) << 40, size, "", 0, PF_R | PF_W);
+	for (uint64_t i = 0; i < LOADS; i++) {
+		phdr = &builder.phdrs.items[1 + i];
+		phdr->p_filesz = size;
+	}
+	phdr->p_offset += 123; /* the last one: not aligned */
+	fd = write_core(&builder, path);
+	offset = builder.phdrs.items[1].p_offset;
+	value = 77;
+	assert_int_equal(pwrite(fd, &value, 8, (off_t)offset), 8);
+	assert_int_equal(pwrite(fd, &value, 8, (off_t)(offset + size - 8)), 8);
+	assert_int_equal(ftruncate(fd, (off_t)(offset + size + 123)), 0);
+	ri_gaps_init(&gaps);
+	assert_null(ri_target_open_core(path, &gaps, &target));
+	assert_int_equal(gaps.count, 0);
+	for (uint64_t start = 1ull << 40; start < LOADS * (1ull << 40); start += 1ull << 40) {
+		assert_true(ri_image_read_u64(target->image, start, &value) && value == 77);
+		assert_true(ri_image_read_u64(target->image, start + size - 8, &value));
+		assert_int_equal(value, 77);
+		assert_kind(target, start + PAGE - 1, RI_RANGE_PRESENT, R | W | A);
+		assert_kind(target, start + size / 2, RI_RANGE_PRESENT,
+			    R | W | A | RI_RANGE_ZERO);
+		assert_int_equal(ri_image_find(target->image, start + size / 2)->start % PAGE, 0);
+		assert_int_equal(ri_image_find(target->image, start + size / 2)->end % PAGE, 0);
+		assert_true(ri_image_read_u64(target->image, start + size / 2, &value));
+		assert_int_equal(value, 0);
+	}
+	/* the last one begins 123 bytes further in the file */
+	assert_true(ri_image_read_u64(target->image, 5 * (1ull << 40) + size - 131, &value));
+	assert_int_equal(value, 77);
+	assert_int_equal(ri_image_find(target->image, (5ull << 40) + size / 2)->start % PAGE, 0);
+	close(fd);
+	builder_deinit(&builder);
+	close_all(target, &gaps);
+}
+
 static void absent_stack_means_that_absent_memory_is_missing(void **state)
 {
 	struct ri_target *target;
@@ -371,6 +425,7 @@ int main(void)
 		cmocka_unit_test(gdb_counts_file_offsets_in_bytes),
 		cmocka_unit_test(many_segments_are_counted_elsewhere),
 		cmocka_unit_test(truncated_core_has_missing_ranges),
+		cmocka_unit_test(large_holes_are_known_to_be_zero),
 		cmocka_unit_test(absent_stack_means_that_absent_memory_is_missing),
 		cmocka_unit_test(objects_are_not_shared_though_their_headers_are_absent),
 		cmocka_unit_test(without_list_of_files_absent_memory_is_missing),
