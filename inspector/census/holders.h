@@ -36,7 +36,8 @@ enum ri_region_kind {
 /* A source of words outside objects and blocks; every one is a root. */
 struct ri_region {
 	enum ri_region_kind kind;
-	uint64_t start, end;     /* [start, end) that was searched; registers: 0, 8 * count */
+	/* [start, end) that was searched (ended stacks: was not); registers: 0, 8 * count */
+	uint64_t start, end;
 	uint32_t thread;         /* index into target->threads[], or RI_NONE */
 	uint32_t module;         /* index of the module, or RI_NONE */
 	const char *name;        /* "stack of thread 123", "libfoo.so data"; owned by holders */

@@ -8,22 +8,22 @@
  *
  * A live thread's stack is [SP - 128, top): the red zone belongs to it.  Below
  * lies what returned functions left, which holds nothing; but only where that
- * is evident, i.e. in the kernel's "[stack]" or where the thread's TCB lies
- * above SP in the same anonymous mapping, as glibc lays out its threads.  A
- * stack that lies in a mapping of another kind (a coroutine's, an alternate
- * one) has its dead part searched as the mapping that it is.  Code that comes
- * from an ELF file is not searched.
+ * is evident, i.e. in the kernel's "[stack]" or where the thread's control block
+ * says that the memory is its stack.  A stack that lies in a mapping of another
+ * kind (a coroutine's, an alternate one) has its dead part searched as the mapping
+ * that it is.  The stack of an ended thread is not searched.  Nor is code that
+ * comes from an ELF file.
  *
- * Blind spots: the stack of an ended thread that glibc keeps for the next one is
- * searched as a mapping; so is that of a thread without registers.
+ * Blind spot: the stack of a thread without registers is searched as a mapping.
  */
 #include "census/regions.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "census/stacks.h"
+
 #define RED_ZONE_BYTES 128
-#define DEAD_STACK_MAX_BYTES (64ull << 20)
 /* Longer regions are cut: a word's index must fit 32 bits. */
 #define REGION_MAX_BYTES (16ull << 30)
 
@@ -76,40 +76,82 @@ static bool lies_in_data(const struct ri_regions_input *input, uint64_t addr)
 	return low < input->data_count && input->data[low].start <= addr;
 }
 
-/* The mapping around `addr`: the target's row, else the range of the image. */
-static bool find_bounds(const struct ri_target *target, uint64_t addr, uint64_t *ret_start,
-			uint64_t *ret_end, bool *ret_is_anonymous, bool *ret_is_kernel_stack)
+static const struct ri_stack *find_stack(const ri_stack_list *stacks, uint32_t thread, uint64_t sp)
 {
-	const struct ri_mapping *mapping = ri_target_find_mapping(target, addr);
-	const struct ri_range *range = ri_image_find(target->image, addr);
+	for (size_t i = 0; i < stacks->count; i++)
+		if (stacks->items[i].thread == thread && sp >= stacks->items[i].start &&
+		    sp < stacks->items[i].end)
+			return &stacks->items[i];
+	return NULL;
+}
 
+/*
+ * Bounds of the stack that `sp` points into: as its control block tells them, else
+ * those of the mapping.  *ret_is_known: all of it is the stack's.
+ */
+static bool find_bounds(const struct ri_target *target, const struct ri_stack *stack, uint64_t sp,
+			uint64_t *ret_start, uint64_t *ret_end, bool *ret_is_known)
+{
+	const struct ri_mapping *mapping = ri_target_find_mapping(target, sp);
+	const struct ri_range *range = ri_image_find(target->image, sp);
+
+	if (stack) {
+		*ret_start = stack->start;
+		*ret_end = stack->end;
+		*ret_is_known = true;
+		return true;
+	}
 	if (!mapping && !range)
 		return false;
 	*ret_start = mapping ? mapping->start : range->start;
 	*ret_end = mapping ? mapping->end : range->end;
-	*ret_is_kernel_stack =
+	*ret_is_known =
 		mapping && mapping->path && !strncmp(mapping->path, "[stack", strlen("[stack"));
-	*ret_is_anonymous = !(range && range->flags & RI_RANGE_SHARED) &&
-			    (!mapping || !mapping->path || *mapping->path == '[');
 	return true;
 }
 
 /* Adds [SP - 128, top), and in front of it the dead part where that is evident. */
-static void add_stack(const struct ri_regions_input *input, uint32_t thread, span_list *list)
+static void add_stack(const struct ri_regions_input *input, const ri_stack_list *stacks,
+		      uint32_t thread, span_list *list)
 {
 	const struct ri_thread *t = &input->target->threads[thread];
-	uint64_t sp = t->registers[RI_REG_RSP], fs_base = t->registers[RI_REG_FS_BASE];
-	uint64_t start, end, live;
-	bool is_anonymous, is_kernel_stack;
+	uint64_t sp = t->registers[RI_REG_RSP], start, end, live;
+	bool is_known;
 
 	if (!t->has_registers || lies_in_data(input, sp) ||
-	    !find_bounds(input->target, sp, &start, &end, &is_anonymous, &is_kernel_stack))
+	    !find_bounds(input->target, find_stack(stacks, thread, sp), sp, &start, &end,
+			 &is_known))
 		return;
 	live = sp - start > RED_ZONE_BYTES ? (sp - RED_ZONE_BYTES) & ~7ull : start;
-	if (live > start && live - start <= DEAD_STACK_MAX_BYTES &&
-	    (is_kernel_stack || (is_anonymous && fs_base >= sp && fs_base < end)))
+	if (live > start && is_known)
 		*ri_push(list) = (struct span){ start, live, SPAN_SKIPPED, thread, RI_NONE, NULL };
 	*ri_push(list) = (struct span){ live, end, RI_REGION_STACK, thread, RI_NONE, NULL };
+}
+
+/* All of it but the first words of the control block, by which the thread library
+ * still holds the thread's vector of TLS blocks. */
+static void add_ended_stack(const struct ri_stack *stack, span_list *list)
+{
+	uint64_t behind = stack->control_block + RI_STACK_HEADER_BYTES;
+
+	*ri_push(list) = (struct span){ stack->start, stack->control_block, RI_REGION_ENDED_STACK,
+					RI_NONE, RI_NONE, NULL };
+	if (behind < stack->end)
+		*ri_push(list) = (struct span){ behind, stack->end, RI_REGION_ENDED_STACK, RI_NONE,
+						RI_NONE, NULL };
+}
+
+static void add_stacks(const struct ri_regions_input *input, span_list *list)
+{
+	ri_stack_list stacks = { 0 };
+
+	ri_stacks_find(input->target, input->heap, &stacks);
+	for (size_t i = 0; i < input->target->thread_count; i++)
+		add_stack(input, &stacks, (uint32_t)i, list);
+	for (size_t i = 0; i < stacks.count; i++)
+		if (stacks.items[i].thread == RI_NONE)
+			add_ended_stack(&stacks.items[i], list);
+	ri_vec_deinit(&stacks);
 }
 
 /*
@@ -167,6 +209,8 @@ static char *region_name(const struct ri_regions_input *input, const struct span
 	if (owner && owner->kind == RI_REGION_STACK)
 		return ri_format("stack of thread %d",
 				 (int)input->target->threads[owner->thread].tid);
+	if (owner && owner->kind == RI_REGION_ENDED_STACK)
+		return ri_strdup("stack of an ended thread");
 	if (owner && owner->kind == RI_REGION_MODULE) {
 		for (size_t i = 0; i < input->module_count; i++)
 			if (input->modules[i].module == owner->module)
@@ -262,8 +306,7 @@ void ri_regions_list(const struct ri_regions_input *input, ri_region_list *list)
 	const struct ri_range *ranges = ri_image_ranges(input->target->image, &range_count);
 
 	add_heap_spans(input->heap, &spans[LIST_HEAP]);
-	for (size_t i = 0; i < input->target->thread_count; i++)
-		add_stack(input, (uint32_t)i, &spans[LIST_STACK]);
+	add_stacks(input, &spans[LIST_STACK]);
 	flatten_stacks(&spans[LIST_STACK]);
 	add_module_spans(input, &spans[LIST_DATA], &spans[LIST_MODULE]);
 	for (size_t i = 0; i < range_count; i++)

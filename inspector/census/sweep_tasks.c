@@ -61,7 +61,10 @@ void ri_sweep_tasks_list(const struct ri_census_input *input, const struct ri_re
 			object_count - o > TASK_OBJECTS ? o + TASK_OBJECTS : object_count, 0, 0
 		};
 	add_blocks(list, input->heap);
-	for (size_t r = 0; r < region_count; r++)
+	for (size_t r = 0; r < region_count; r++) {
+		if (regions[r].kind == RI_REGION_ENDED_STACK)
+			continue;
 		add_split_tasks(list, RI_SWEEP_REGION, (uint32_t)r, regions[r].start,
 				regions[r].end);
+	}
 }

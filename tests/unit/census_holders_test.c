@@ -313,9 +313,58 @@ static void stack_in_an_unknown_mapping_is_searched_whole(void **state)
 	poke(&w, STACK, HEAP + 0x100);
 	world_take_census(&w);
 	assert_non_null(find_edge(&w, region_node(&w, RI_REGION_MAPPING, STACK), 0, t.a));
-	w.thread.registers[RI_REG_FS_BASE] = SP + 0x2000;
+	world_deinit(&w);
+}
+
+/* A control block of glibc's at `block`, for the stack [start, start + size_bytes). */
+static void poke_control_block(struct world *w, uint64_t block, uint32_t id, uint64_t start,
+			       uint64_t size_bytes)
+{
+	poke(w, block, block);
+	poke(w, block + 16, block);
+	poke(w, block + 0x2d0, id);
+	poke(w, block + 0x690, start);
+	poke(w, block + 0x698, size_bytes);
+}
+
+static void stacks_by_their_control_blocks(void **state)
+{
+	struct world w;
+	struct three t;
+
+	(void)state;
+	world_init(&w);
+	t = add_three(&w);
+	w.mappings[1].path = NULL;
+	w.thread.registers[RI_REG_FS_BASE] = STACK + 0xe000;
+	poke_control_block(&w, STACK + 0xe000, 7, STACK + 0x1000, 0xf000);
+	poke(&w, STACK + 8, HEAP + 0x100);      /* below the stack */
+	poke(&w, STACK + 0x2000, HEAP + 0x200); /* its dead part */
+	poke(&w, STACK + 0x9000, HEAP + 0x300);
 	world_take_census(&w);
-	assert_int_equal(w.holders->edge_count, 0);
+	assert_non_null(find_edge(&w, region_node(&w, RI_REGION_MAPPING, STACK), 1, t.a));
+	assert_int_equal(w.holders->possible[t.b], 0);
+	assert_int_equal(w.holders->possible[t.session], 1);
+	/* one of a thread that ended, whose TLS vector the library keeps */
+	poke_control_block(&w, MAPPING + 0x4000, 0, MAPPING + 0x1000, 0x4000);
+	poke(&w, MAPPING + 0x2000, HEAP + 0x200);
+	poke(&w, MAPPING + 0x4008, HEAP + 0x200);
+	poke(&w, MAPPING + 0x4100, HEAP + 0x200);
+	poke(&w, MAPPING + 0x5000, HEAP + 0x200);
+	world_take_census(&w);
+	assert_int_equal(w.holders->possible[t.b], 2);
+	assert_non_null(find_edge(&w, region_node(&w, RI_REGION_MAPPING, MAPPING + 0x4008), 1, t.b));
+	assert_non_null(find_edge(&w, region_node(&w, RI_REGION_MAPPING, MAPPING + 0x5000), 0, t.b));
+	assert_int_not_equal(region_node(&w, RI_REGION_ENDED_STACK, MAPPING + 0x2000), RI_NONE);
+	/* the same of a thread that lives: it may be anywhere in it */
+	poke(&w, MAPPING + 0x42d0, 7);
+	world_take_census(&w);
+	assert_int_equal(w.holders->possible[t.b], 4);
+	/* where no id is known to lie nothing is taken for ended */
+	poke(&w, MAPPING + 0x42d0, 0);
+	poke(&w, STACK + 0xe2d0, 8);
+	world_take_census(&w);
+	assert_int_equal(w.holders->possible[t.b], 4);
 	world_deinit(&w);
 }
 
@@ -664,6 +713,7 @@ int main(void)
 		cmocka_unit_test(stacks_registers_and_mappings),
 		cmocka_unit_test(thread_without_registers_is_a_serious_gap),
 		cmocka_unit_test(stack_in_an_unknown_mapping_is_searched_whole),
+		cmocka_unit_test(stacks_by_their_control_blocks),
 		cmocka_unit_test(static_variables),
 		cmocka_unit_test(allocator_records_hold_nothing),
 		cmocka_unit_test(memberships_stand_for_link_words),
