@@ -162,7 +162,7 @@ check-unit: build-unit
 		'unit=$(MAKE) --no-print-directory run-unit BUILD=$(BUILD)'
 
 .PHONY: unit run-unit
-unit: $(unit_programs) ## build and run the unit tests
+unit: $(unit_programs) $(tool_programs) ## build and run the unit tests
 	@$(MAKE) --no-print-directory run-unit
 run-unit:
 	@set -e; for t in $(unit_programs); do echo "  TEST    $$t"; ./$$t; done
