@@ -165,6 +165,8 @@ static json_t *read_report(const char *path)
 		die("%s:%d:%d: %s", path, error.line, error.column, error.text);
 	if (!json_is_array(json_object_get(report, "findings")))
 		die("%s: no findings in it", path);
+	if (!json_is_true(json_object_get(report, "complete")))
+		die("%s: the report is cut off", path);
 	return report;
 }
 
