@@ -16,6 +16,7 @@
 
 #include <stdlib.h>
 
+#include "census/type_walk.h"
 #include "debug/modules.h"
 
 #define FIT_SLACK_BYTES 24
@@ -262,6 +263,16 @@ bool ri_finder_inside(const struct ri_finder *finder, uint32_t type, uint64_t he
 	       t->extent_bytes <= b->size_bytes - (start - b->addr);
 }
 
+bool ri_finder_has_flexible_tail(const struct ri_finder *finder, const struct ri_type *type)
+{
+	const struct ri_type *last;
+
+	if (!type || !type->member_count)
+		return false;
+	last = ri_type_bare(finder->dwarf, type->members[type->member_count - 1].type);
+	return last && last->kind == RI_TYPE_ARRAY && !last->element_count;
+}
+
 /*
  * Contents
  */
@@ -353,10 +364,9 @@ enum ri_magic_state ri_finder_magic(struct ri_finder *finder, uint32_t conventio
  * Recognition
  */
 
-static bool fills(const struct ri_finder *finder, const struct ri_counted_type *type,
-		  uint64_t header, const struct ri_block *block)
+static bool fills(const struct ri_counted_type *type, uint64_t header,
+		  const struct ri_block *block)
 {
-	(void)finder;
 	return ri_type_start(type, header - (uint64_t)type->header_offset) == block->addr &&
 	       ri_finder_fits(type->extent_bytes, block->size_bytes);
 }
@@ -396,7 +406,7 @@ uint32_t ri_finder_decide(const struct ri_finder *finder, uint32_t convention, u
 
 		if (type->extent_bytes > b->size_bytes)
 			break;
-		if (!fills(finder, type, header, b))
+		if (!fills(type, header, b))
 			continue;
 		if (only != RI_NONE)
 			return RI_NONE;
@@ -426,12 +436,41 @@ static uint32_t type_at(struct ri_finder *finder, uint32_t convention, uint64_t 
 	return type;
 }
 
+/* Whether what lies at `header` can be taken for an object of `type`, which
+ * something that points there implies.  A magic or a descriptor says so by
+ * itself; without one the object must fill its block. */
+static bool is_convincing(struct ri_finder *finder, uint32_t type, uint64_t header, uint32_t block)
+{
+	const struct ri_counted_type *t = &finder->types.items[type];
+	const struct ri_convention *c = &finder->layout->conventions.items[t->convention];
+	enum ri_magic_state magic = ri_finder_magic(finder, t->convention, header, type);
+	const struct ri_block *b;
+
+	if (block == RI_NONE)
+		return magic != RI_MAGIC_BAD &&
+		       ri_reader_peek(&finder->reader,
+				      ri_type_start(t, header - (uint64_t)t->header_offset),
+				      t->extent_bytes);
+	if (!ri_finder_inside(finder, type, header, block))
+		return false;
+	b = &finder->heap->blocks[block];
+	if (magic == RI_MAGIC_LIVE || magic == RI_MAGIC_DEAD || fills(t, header, b))
+		return true;
+	/* freed neighbours are merged: the block begins elsewhere now */
+	if (magic == RI_MAGIC_NONE && b->state == RI_BLOCK_FREE)
+		return true;
+	if (t->descriptor && t->descriptor == ri_finder_pointer(finder, header,
+								&c->descriptor.field))
+		return true;
+	return magic == RI_MAGIC_NONE && ri_finder_has_flexible_tail(finder, t->type) &&
+	       ri_type_start(t, header - (uint64_t)t->header_offset) == b->addr;
+}
+
 uint32_t ri_finder_recognise(struct ri_finder *finder, uint32_t convention, uint64_t header,
 			     uint32_t expected, uint32_t found)
 {
 	uint32_t object = ri_finder_find(finder, header, convention), block, type;
 	const struct ri_counted_type *t;
-	enum ri_magic_state magic;
 
 	if (object != RI_NONE) {
 		finder->objects.items[object].found |= found;
@@ -444,20 +483,9 @@ uint32_t ri_finder_recognise(struct ri_finder *finder, uint32_t convention, uint
 	type = type_at(finder, convention, header, block, expected);
 	if (type == RI_NONE)
 		return RI_NONE;
-	t = &finder->types.items[type];
-	magic = ri_finder_magic(finder, t->convention, header, type);
-	if (block != RI_NONE) {
-		if (!ri_finder_inside(finder, type, header, block))
-			return RI_NONE;
-		if (magic == RI_MAGIC_BAD && t->descriptor == 0 &&
-		    !fills(finder, t, header, &finder->heap->blocks[block]))
-			return RI_NONE;
-	} else if (magic == RI_MAGIC_BAD ||
-		   !ri_reader_peek(&finder->reader,
-				   ri_type_start(t, header - (uint64_t)t->header_offset),
-				   t->extent_bytes)) {
+	if (!is_convincing(finder, type, header, block))
 		return RI_NONE;
-	}
+	t = &finder->types.items[type];
 	return ri_finder_add(finder, header - (uint64_t)t->header_offset, type, found);
 }
 

@@ -121,6 +121,10 @@ bool ri_finder_is_static(const struct ri_finder *finder, uint64_t addr);
 /* Whether a request of `size` bytes would have been given `usable` ones. */
 bool ri_finder_fits(uint64_t size_bytes, uint64_t usable_bytes);
 
+/* Whether the struct ends in an array without a length, so that blocks may be
+ * larger than it. */
+bool ri_finder_has_flexible_tail(const struct ri_finder *finder, const struct ri_type *type);
+
 /* The magics of the header; `type` may be RI_NONE: those at the end are left out. */
 enum ri_magic_state ri_finder_magic(struct ri_finder *finder, uint32_t convention,
 				    uint64_t header, uint32_t type);

@@ -35,6 +35,8 @@ struct source {
 	const struct ri_shape *shape;
 	uint32_t node, object, block;
 	uint32_t flags;          /* RI_EDGE_UNSURE, for all of its words */
+	uint64_t spare_from;     /* words from there on are a vector's spare room: unsure, ... */
+	bool is_spare_dead;      /* ... or known to hold nothing */
 	bool repeats;            /* the shape is an array's element */
 	bool is_registers;       /* candidate.addr is the word's index */
 	bool is_module;          /* words may belong to static variables */
@@ -129,6 +131,11 @@ static void resolve(struct worker *w, const struct candidate *c)
 		return;
 	if (source->has_allocator && is_chunk_header(plan, &hit, c->value))
 		return;
+	if (source->spare_from && c->addr >= source->spare_from) {
+		if (source->is_spare_dead)
+			return;
+		word.flags |= RI_EDGE_UNSURE;
+	}
 	w->part->words_hit++;
 	word.index = (uint32_t)c->addr;
 	if (!source->is_registers) {
@@ -381,6 +388,9 @@ static void set_block_source(struct worker *w, uint32_t b)
 			source.shape = &plan->input->shapes->shapes.items[t->shape];
 		source.repeats = true;
 		source.flags = t->is_exact ? 0 : RI_EDGE_UNSURE;
+		if (t->spare_bytes)
+			source.spare_from = source.end - t->spare_bytes;
+		source.is_spare_dead = t->is_spare_dead;
 	}
 	set_source(w, &source);
 }

@@ -145,6 +145,9 @@ struct ri_typed_block {
 	uint32_t block;
 	uint32_t shape;          /* index of its shape in the classes */
 	bool is_exact;           /* size fits; false: holders in it are possible */
+	bool is_spare_dead;      /* what is left in the spare bytes holds nothing */
+	uint64_t spare_bytes;    /* at the block's end, not in use by the array: what is left
+				  * there is a possible holder, unless is_spare_dead */
 };
 
 struct ri_shapes;

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What a pointer to a counted object leads to, where no object is known yet:
+ * mostly objects without a magic, objects whose magic is damaged, and freed ones.
+ *
+ * In a used block the object must fill the block, or carry its magic.  In a free
+ * one the pointer's holder must be sound itself, and the memory must still look
+ * like the object; where the allocator's own words lie over the magic, the block
+ * must fit instead.
+ */
+#include "census/traverse_private.h"
+
+#define FREE_OVERWRITTEN_BYTES 16 /* glibc's next and key words in a freed chunk */
+
+/* The magic of a header whose block is free: NONE where the allocator has
+ * written over it. */
+static bool may_have_been(struct ri_finder *finder, const struct ri_counted_type *type,
+			  uint64_t header, const struct ri_block *block)
+{
+	const struct ri_convention *c = &finder->layout->conventions.items[type->convention];
+	enum ri_magic_state magic;
+	bool is_at_start = ri_type_start(type, header - (uint64_t)type->header_offset) ==
+			   block->addr;
+
+	magic = ri_finder_magic(finder, type->convention, header, RI_NONE);
+	if (magic == RI_MAGIC_LIVE || magic == RI_MAGIC_DEAD)
+		return true;
+	if (magic == RI_MAGIC_NONE)
+		return is_at_start;
+	return is_at_start && ri_finder_fits(type->extent_bytes, block->size_bytes) &&
+	       header + (uint64_t)c->magics[0].field.offset_bytes <
+		       block->addr + FREE_OVERWRITTEN_BYTES;
+}
+
+/* The type of the object that a pointer to `type` leads to in a used block:
+ * that one, or the only one that embeds it there; RI_NONE if it is none or
+ * cannot be told.  A magic that is bad needs a sound holder to vouch for it. */
+static uint32_t type_in_used_block(struct ri_finder *finder, uint32_t type, uint64_t header,
+				   uint32_t block, bool is_sound)
+{
+	const struct ri_counted_type *t = &finder->types.items[type];
+	const struct ri_block *b = &finder->heap->blocks[block];
+	uint64_t start = ri_type_start(t, header - (uint64_t)t->header_offset);
+	enum ri_magic_state magic = ri_finder_magic(finder, t->convention, header, RI_NONE);
+	bool is_inside = ri_finder_inside(finder, type, header, block);
+
+	if (magic == RI_MAGIC_BAD && !is_sound)
+		return RI_NONE;
+	if (is_inside && start == b->addr &&
+	    (ri_finder_fits(t->extent_bytes, b->size_bytes) ||
+	     ri_finder_has_flexible_tail(finder, t->type)))
+		return type;
+	if (magic == RI_MAGIC_BAD)
+		return RI_NONE;
+	if (is_inside && magic == RI_MAGIC_LIVE)
+		return type;
+	return ri_finder_decide(finder, t->convention, header, block);
+}
+
+void ri_pointee_counted(struct ri_finder *finder, uint64_t value, uint32_t type, bool is_sound)
+{
+	const struct ri_counted_type *t = &finder->types.items[type];
+	uint64_t header = value + (uint64_t)t->header_offset;
+	uint32_t block = ri_finder_block(finder, value), found = RI_NONE;
+
+	if (block == RI_NONE)
+		return;
+	switch (finder->heap->blocks[block].state) {
+	case RI_BLOCK_USED:
+		found = type_in_used_block(finder, type, header, block, is_sound);
+		break;
+	case RI_BLOCK_FREE:
+		if (is_sound && ri_finder_inside(finder, type, header, block) &&
+		    may_have_been(finder, t, header, &finder->heap->blocks[block]))
+			found = type;
+		break;
+	case RI_BLOCK_UNKNOWN:
+		if (ri_finder_magic(finder, t->convention, header, RI_NONE) == RI_MAGIC_LIVE &&
+		    ri_finder_inside(finder, type, header, block))
+			found = type;
+		break;
+	default:
+		break;
+	}
+	if (found != RI_NONE)
+		ri_finder_add(finder,
+			      header - (uint64_t)finder->types.items[found].header_offset, found,
+			      RI_FOUND_POINTER);
+}
+
+/* The type of the freed object whose handle `value` is: the one whose descriptor
+ * it still carries, else the only one that its block fits. */
+static uint32_t freed_type_at(struct ri_finder *finder, uint64_t value, uint32_t convention,
+			      const struct ri_block *block)
+{
+	const struct ri_type_list *list = &finder->types_of[ri_finder_base(finder, convention)];
+	uint32_t only = RI_NONE;
+	size_t fitting = 0;
+
+	for (size_t i = 0; i < list->count; i++) {
+		const struct ri_counted_type *t = &finder->types.items[list->types[i]];
+		const struct ri_convention *c = &finder->layout->conventions.items[t->convention];
+		uint64_t header = value + (uint64_t)t->header_offset;
+
+		if (ri_type_start(t, value) < block->addr ||
+		    ri_type_end(t, value) > block->addr + block->size_bytes ||
+		    !may_have_been(finder, t, header, block))
+			continue;
+		if (t->descriptor &&
+		    t->descriptor == ri_finder_pointer(finder, header, &c->descriptor.field))
+			return list->types[i];
+		only = list->types[i];
+		fitting++;
+	}
+	return fitting == 1 ? only : RI_NONE;
+}
+
+void ri_pointee_owned(struct ri_finder *finder, uint64_t value, uint32_t convention)
+{
+	uint32_t block = ri_finder_block(finder, value), type;
+
+	if (block == RI_NONE || finder->heap->blocks[block].state != RI_BLOCK_FREE)
+		return;
+	type = freed_type_at(finder, value, convention, &finder->heap->blocks[block]);
+	if (type != RI_NONE)
+		ri_finder_add(finder, value, type, RI_FOUND_POINTER);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the files of the traversal share.  Private to them. */
+#ifndef RI_CENSUS_TRAVERSE_PRIVATE_H
+#define RI_CENSUS_TRAVERSE_PRIVATE_H
+
+#include "census/finder.h"
+
+/*
+ * pointees.c: a pointer to counted struct `type` that leads to no known object:
+ * adds one if there is one.  `is_sound`: its holder is certain to hold it.
+ */
+void ri_pointee_counted(struct ri_finder *finder, uint64_t value, uint32_t type, bool is_sound);
+
+/* The same for a word that a field table declares to own an object of any type of
+ * `convention`: adds freed ones, since the live ones are known already. */
+void ri_pointee_owned(struct ri_finder *finder, uint64_t value, uint32_t convention);
+
+/* Where a pointer was found. */
+struct ri_pointer_place {
+	const struct ri_slot *slot;
+	uint64_t addr;              /* of the element that has the slot */
+	const struct ri_type *type; /* the struct of the element, or null; ... */
+	uint64_t type_offset;       /* ... at that offset in it */
+};
+
+/* typed_blocks.c: gives the block at `value` the type that a pointer to a plain
+ * struct, or to pointers, says it has.  The index into finder->typed if that is
+ * to be examined (anew), else RI_NONE. */
+uint32_t ri_typed_block_claim(struct ri_finder *finder, uint64_t value,
+			      const struct ri_pointer_place *place);
+
+/* Whether its elements are pointers by themselves. */
+bool ri_typed_block_is_array(const struct ri_finder *finder, uint32_t shape);
+
+/*
+ * vectors.c: how many of the `capacity` elements of `element_bytes` at `start`
+ * are in use, judged from what lies beside the pointer at `place`: the end
+ * pointers of a C++ vector, or a counter.  `is_null(data, i)`: element i holds
+ * nothing.  `capacity` where nothing says otherwise; *ret_is_dead: what lies
+ * behind was destroyed, and is not merely unknown.
+ */
+uint64_t ri_vector_length(struct ri_finder *finder, const struct ri_pointer_place *place,
+			  uint64_t start, uint64_t capacity, uint64_t element_bytes,
+			  bool (*is_null)(void *data, uint64_t i), void *data,
+			  bool *ret_is_dead);
+
+#endif

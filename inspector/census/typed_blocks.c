@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Plain blocks and what points at them: a pointer to a struct gives the block at
+ * its target that type, one to pointers makes it an array named after the holder.
+ *
+ * A block that the type fits is exact, and so is an array of it that fills the
+ * block with null or mapped pointers: what such a block holds is certain.  In
+ * any other the type is at least what the block begins with.  Where two pointers
+ * disagree, the one that fits and says more wins; on a tie nothing in the block
+ * is certain.
+ */
+#include "census/traverse_private.h"
+
+#include "census/type_walk.h"
+
+#define LINK_TYPE_MAX_BYTES 32
+#define TAIL_SLACK_WORDS 2 /* at a block's end, beyond what was asked for */
+
+/* How much a shape says about a block: a struct that fits, a struct, an array of
+ * typed pointers, an array of any pointers. */
+static unsigned rank_of(const struct ri_finder *finder, uint32_t shape, bool is_exact)
+{
+	const struct ri_shape *s = &finder->shapes->shapes.items[shape];
+
+	if (ri_typed_block_is_array(finder, shape))
+		return s->slots->kind == RI_SLOT_VOID_POINTER ? 0 : 1;
+	return is_exact ? 3 : 2;
+}
+
+bool ri_typed_block_is_array(const struct ri_finder *finder, uint32_t shape)
+{
+	const struct ri_shape *s = &finder->shapes->shapes.items[shape];
+
+	return s->slot_count == 1 && s->element_bytes == 8 &&
+	       finder->shapes->classes.items[s->slots->class_index].kind == RI_CLASS_ARRAY;
+}
+
+/* What a pointer says about a block. */
+struct claim {
+	uint32_t block, shape;
+	bool is_exact, is_spare_dead;
+	uint64_t spare_bytes;
+};
+
+static void take_claim(struct ri_typed_block *typed, const struct claim *claim)
+{
+	typed->block = claim->block;
+	typed->shape = claim->shape;
+	typed->is_exact = claim->is_exact;
+	typed->is_spare_dead = claim->is_spare_dead;
+	typed->spare_bytes = claim->spare_bytes;
+}
+
+/* Settles the claim against what is known; the block's index in finder->typed if
+ * it is to be examined, else RI_NONE. */
+static uint32_t settle(struct ri_finder *finder, const struct claim *claim)
+{
+	uint32_t use = finder->block_use[claim->block];
+	struct ri_typed_block *typed;
+	unsigned old, new;
+
+	if (!use) {
+		take_claim(ri_push(&finder->typed), claim);
+		finder->block_use[claim->block] = (uint32_t)finder->typed.count;
+		return (uint32_t)finder->typed.count - 1;
+	}
+	typed = &finder->typed.items[use - 1];
+	if (typed->shape == claim->shape) {
+		/* two holders, two lengths: the longer one is not proved wrong */
+		if (claim->spare_bytes < typed->spare_bytes)
+			typed->spare_bytes = claim->spare_bytes;
+		return RI_NONE;
+	}
+	old = rank_of(finder, typed->shape, typed->is_exact);
+	new = rank_of(finder, claim->shape, claim->is_exact);
+	if (new == old)
+		typed->is_exact = false;
+	if (new <= old)
+		return RI_NONE;
+	take_claim(typed, claim);
+	return use - 1;
+}
+
+static bool is_mapped(struct ri_finder *finder, uint64_t addr)
+{
+	return ri_reader_peek(&finder->reader, addr, 1) || ri_image_find(finder->image, addr);
+}
+
+/* Whether every word that should be a pointer is null or leads somewhere, for
+ * `count` elements at `addr`; `forgiven` words at the end may fail. */
+static bool are_pointers(struct ri_finder *finder, const struct ri_shape *shape, uint64_t addr,
+			 uint64_t count, uint64_t forgiven)
+{
+	for (uint64_t i = 0; i < count; i++)
+		for (size_t s = 0; s < shape->slot_count; s++) {
+			const struct ri_slot *slot = &shape->slots[s];
+			uint64_t value;
+
+			if (slot->in_union || slot->kind == RI_SLOT_OTHER ||
+			    slot->kind == RI_SLOT_HEADER)
+				continue;
+			if (!ri_reader_u64(&finder->reader,
+					   addr + i * shape->element_bytes + slot->offset_bytes,
+					   &value))
+				return false;
+			if (value && !is_mapped(finder, value) && i + forgiven < count)
+				return false;
+		}
+	return true;
+}
+
+/* list_head, hlist_node, rb_node: pointers to itself and no payload. */
+static bool is_link_type(struct ri_finder *finder, const struct ri_type *type)
+{
+	bool has_self = false;
+
+	if (type->size_bytes > LINK_TYPE_MAX_BYTES)
+		return false;
+	for (size_t i = 0; i < type->member_count; i++) {
+		const struct ri_type *member =
+			ri_type_bare(finder->dwarf, type->members[i].type);
+
+		if (member && member->kind == RI_TYPE_INT)
+			continue;
+		while (member && member->kind == RI_TYPE_POINTER) {
+			member = ri_type_below(finder->dwarf, member);
+			has_self |= ri_types_are_same(member, type);
+		}
+		if (!ri_types_are_same(member, type))
+			return false;
+	}
+	return has_self;
+}
+
+/* The used block that starts at `value`, or RI_NONE. */
+static uint32_t used_block_at(const struct ri_finder *finder, uint64_t value)
+{
+	uint32_t block = ri_finder_block(finder, value);
+
+	if (block == RI_NONE || finder->heap->blocks[block].state != RI_BLOCK_USED ||
+	    finder->heap->blocks[block].addr != value)
+		return RI_NONE;
+	return block;
+}
+
+/* Elements of a block, for ri_vector_length(). */
+struct elements {
+	struct ri_finder *finder;
+	const struct ri_shape *shape;
+	uint64_t start;
+};
+
+/* Whether element `i` holds no pointer at all. */
+static bool is_null_element(void *data, uint64_t i)
+{
+	const struct elements *elements = data;
+	const struct ri_shape *shape = elements->shape;
+
+	for (size_t s = 0; s < shape->slot_count; s++) {
+		uint64_t value;
+
+		if (shape->slots[s].kind != RI_SLOT_OTHER &&
+		    ri_reader_u64(&elements->finder->reader,
+				  elements->start + i * shape->element_bytes +
+					  shape->slots[s].offset_bytes,
+				  &value) &&
+		    value)
+			return false;
+	}
+	return true;
+}
+
+/* How much of the block's `count` elements is in use. */
+static void measure(struct ri_finder *finder, const struct ri_pointer_place *place,
+		    uint64_t start, uint64_t count, struct claim *claim)
+{
+	struct elements elements = {
+		.finder = finder,
+		.shape = &finder->shapes->shapes.items[claim->shape],
+		.start = start,
+	};
+	uint64_t element_bytes = elements.shape->element_bytes;
+	uint64_t length = ri_vector_length(finder, place, start, count, element_bytes,
+					   is_null_element, &elements, &claim->is_spare_dead);
+
+	if (length < count)
+		claim->spare_bytes = finder->heap->blocks[claim->block].size_bytes -
+				     length * element_bytes;
+}
+
+static bool claim_plain(struct ri_finder *finder, uint64_t value,
+			const struct ri_pointer_place *place, struct claim *claim)
+{
+	struct ri_shapes *shapes = finder->shapes;
+	const struct ri_type *type = place->slot->pointee;
+	uint64_t usable = finder->heap->blocks[claim->block].size_bytes, count;
+	const char *name = type->name;
+
+	if (type->size_bytes < 8 || type->size_bytes > usable || is_link_type(finder, type))
+		return false;
+	if (!name)
+		name = ri_strings_format(shapes->strings, "%s*",
+					 shapes->classes.items[place->slot->class_index].name);
+	claim->shape = ri_shapes_shape(shapes, type, name, RI_CLASS_PLAIN_FIELD);
+	if (ri_finder_fits(type->size_bytes, usable)) {
+		claim->is_exact = true;
+		return true;
+	}
+	count = usable / type->size_bytes;
+	if (type->size_bytes % 8 || !ri_finder_fits(count * type->size_bytes, usable) ||
+	    ri_finder_has_flexible_tail(finder, type) ||
+	    !are_pointers(finder, &shapes->shapes.items[claim->shape], value, count, 0))
+		return true;
+	claim->is_exact = true;
+	measure(finder, place, value, count, claim);
+	return true;
+}
+
+static bool claim_array(struct ri_finder *finder, uint64_t value,
+			const struct ri_pointer_place *place, struct claim *claim)
+{
+	struct ri_shapes *shapes = finder->shapes;
+	const struct ri_type *pointee = ri_type_below(finder->dwarf, place->slot->pointee);
+	uint64_t words = finder->heap->blocks[claim->block].size_bytes / 8;
+	const char *name;
+
+	if (pointee && pointee->kind != RI_TYPE_STRUCT && pointee->kind != RI_TYPE_UNION &&
+	    pointee->kind != RI_TYPE_POINTER)
+		pointee = NULL;
+	name = ri_strings_format(shapes->strings, "%s[]",
+				 shapes->classes.items[place->slot->class_index].name);
+	claim->shape = ri_shapes_pointer_array(shapes, name, pointee);
+	claim->is_exact = are_pointers(finder, &shapes->shapes.items[claim->shape], value, words,
+				       words > TAIL_SLACK_WORDS ? TAIL_SLACK_WORDS : 0);
+	measure(finder, place, value, words, claim);
+	return true;
+}
+
+uint32_t ri_typed_block_claim(struct ri_finder *finder, uint64_t value,
+			      const struct ri_pointer_place *place)
+{
+	struct claim claim = { .block = used_block_at(finder, value) };
+	bool is_array = place->slot->kind == RI_SLOT_POINTER_ARRAY;
+
+	if (claim.block == RI_NONE || finder->block_use[claim.block] == RI_BLOCK_HAS_OBJECT)
+		return RI_NONE;
+	if (!(is_array ? claim_array(finder, value, place, &claim)
+		       : claim_plain(finder, value, place, &claim)))
+		return RI_NONE;
+	return settle(finder, &claim);
+}
