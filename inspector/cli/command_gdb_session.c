@@ -510,7 +510,7 @@ static struct ri_error *run_gdb_session(struct ri_command_context *context, int 
 const struct ri_command ri_command_gdb_session = {
 	.name = "gdb-session",
 	.arguments = "GDBPID DIR [again]",
-	.summary = "what gdb's refcheck command calls; not for use by hand",
+	.summary = "what gdb's refcheck calls; not for use by hand",
 	.help = "Reads on standard input what gdb knows of its target, runs the command that was "
 		"given to refcheck, and leaves a gdb script in DIR/refcheck-GDBPID for gdb to "
 		"source.",

@@ -33,7 +33,7 @@ static struct ri_error *run_holders(struct ri_command_context *context, int word
 const struct ri_command ri_command_holders = {
 	.name = "holders",
 	.arguments = "ADDR",
-	.summary = "every holder of the object at ADDR, and what each is worth",
+	.summary = "every holder of the object at ADDR, and its worth",
 	.help = "A row per word (field, variable, array element, stack slot, register) that points "
 		"at the object, and per group that it is a member of, with its holder class and "
 		"whether it owns a reference, borrows, or might own. The stored count should lie "
@@ -189,7 +189,7 @@ static struct ri_error *run_show(struct ri_command_context *context, int word_co
 const struct ri_command ri_command_show = {
 	.name = "show",
 	.arguments = "ADDR",
-	.summary = "what lies at ADDR: the object, its counts, groups and references",
+	.summary = "what lies at ADDR: the object, its counts, its references",
 	.help = "For a counted object: its type, extent, state, counts, owners and groups, and "
 		"what its fields point at. For any other address: the block, symbol or mapping "
 		"that contains it. ADDR is a number, or the name of a variable or symbol.",
@@ -301,7 +301,7 @@ static struct ri_error *run_why(struct ri_command_context *context, int word_cou
 const struct ri_command ri_command_why = {
 	.name = "why",
 	.arguments = "ADDR",
-	.summary = "the shortest path from a root that keeps the object at ADDR",
+	.summary = "the shortest path from a root to the object at ADDR",
 	.help = "Says whether a variable, a stack or a register leads to the object, over owners "
 		"that are certain if there is such a path, else over possible ones, else over "
 		"borrowed pointers, and prints it step by step. For a leaked object: the leak "

@@ -68,7 +68,7 @@ static struct ri_error *run_leaks(struct ri_command_context *context, int word_c
 const struct ri_command ri_command_leaks = {
 	.name = "leaks",
 	.arguments = "",
-	.summary = "the first object of each leaked chain, and how much hangs on it",
+	.summary = "the first object of each leaked chain, what hangs on it",
 	.help = "A row per leak root: an unreachable object that no other unreachable object "
 		"holds, or the lowest one of a cycle; how many objects and bytes hang on it; and "
 		"the group that it is in or, by its back pointer, left.",

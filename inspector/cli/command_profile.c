@@ -108,7 +108,7 @@ static struct ri_error *run_profile(struct ri_command_context *context, int word
 const struct ri_command ri_command_profile = {
 	.name = "profile",
 	.arguments = "",
-	.summary = "the conventions in force, in the syntax that --profile reads",
+	.summary = "the conventions in force, as --profile reads them",
 	.help = "With a target, prints the conventions that bound to it as one profile that can "
 		"be edited and passed back with --profile, and the names that did not bind with "
 		"their places. Without a target, prints the built-in profiles and checks and "

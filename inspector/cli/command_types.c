@@ -84,7 +84,7 @@ static struct ri_error *run_types(struct ri_command_context *context, int word_c
 const struct ri_command ri_command_types = {
 	.name = "types",
 	.arguments = "[TYPE]",
-	.summary = "the counted types, their sizes and where their counts lie",
+	.summary = "the counted types, and where their counts lie",
 	.help = "A row per counted type: how many objects there are and how many are alive, the "
 		"struct's size, the offsets of the header and of the count from the address that "
 		"handles point at (negative: in front of it), the convention, and whether the "

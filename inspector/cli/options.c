@@ -278,10 +278,10 @@ static char *append_commands(int key, const char *text, void *input)
 	(void)input;
 	if (key != ARGP_KEY_HELP_POST_DOC)
 		return (char *)text;
-	list = ri_strdup("Commands (help COMMAND tells more):\n");
+	list = ri_strdup("Commands ('help COMMAND' tells more):\n");
 	for (size_t i = 0; ri_commands[i]; i++) {
-		longer = ri_format("%s  %-10s %-12s %s\n", list, ri_commands[i]->name,
-				   ri_commands[i]->arguments, ri_commands[i]->summary);
+		longer = ri_format("%s  %-11s %s\n", list, ri_commands[i]->name,
+				   ri_commands[i]->summary);
 		free(list);
 		list = longer;
 	}
