@@ -595,6 +595,33 @@ static void blocks_with_several_objects(void **state)
 	world_deinit(&w);
 }
 
+/* The spare room of a vector: unsure, or known to hold nothing. */
+static void spare_room_of_an_array(void **state)
+{
+	struct world w;
+	uint32_t target, shape, array;
+
+	(void)state;
+	world_init(&w);
+	target = add_block_object(&w, HEAP + 0x100, SESSION);
+	array = add_block(&w, HEAP + 0x200, 40, RI_BLOCK_USED);
+	shape = world_shape(&w, "queue[]", 8);
+	world_slot(&w, shape, 0, RI_SLOT_POINTER, "queue[]", SESSION);
+	*ri_push(&w.typed_blocks) = (struct ri_typed_block){
+		.block = array, .shape = shape, .is_exact = true, .spare_bytes = 24
+	};
+	for (uint64_t i = 0; i < 40; i += 8)
+		poke(&w, HEAP + 0x200 + i, HEAP + 0x100);
+	world_take_census(&w);
+	assert_int_equal(w.holders->certain[target], 2);
+	assert_int_equal(w.holders->possible[target], 3);
+	w.typed_blocks.items[0].is_spare_dead = true;
+	world_take_census(&w);
+	assert_int_equal(w.holders->certain[target], 2);
+	assert_int_equal(w.holders->possible[target], 0);
+	world_deinit(&w);
+}
+
 /* Objects that do not begin at a multiple of 8. */
 static void misaligned_objects(void **state)
 {
@@ -722,6 +749,7 @@ int main(void)
 		cmocka_unit_test(pointers_by_header),
 		cmocka_unit_test(header_in_front),
 		cmocka_unit_test(blocks_with_several_objects),
+		cmocka_unit_test(spare_room_of_an_array),
 		cmocka_unit_test(misaligned_objects),
 		cmocka_unit_test(link_words_by_address),
 		cmocka_unit_test(the_bound_counts_every_offset),
