@@ -56,7 +56,7 @@ static struct ri_error *read_headers(struct ri_elf_file *file)
 				       file->path);
 	file->phdr_count = file->ehdr.e_phnum;
 	size_bytes = file->phdr_count * sizeof(*file->phdrs);
-	if (!file->phdr_count) /* the common debug files that dwz writes have none */
+	if (!file->phdr_count)
 		return NULL;
 	if (file->ehdr.e_phoff > file->size_bytes ||
 	    size_bytes > file->size_bytes - file->ehdr.e_phoff)

@@ -35,9 +35,9 @@ bool ri_ehdr_is_usable(const Elf64_Ehdr *ehdr)
 	return !memcmp(ehdr->e_ident, ELFMAG, SELFMAG) &&
 	       ehdr->e_ident[EI_CLASS] == ELFCLASS64 && ehdr->e_ident[EI_DATA] == ELFDATA2LSB &&
 	       ehdr->e_machine == EM_X86_64 &&
-	       (ehdr->e_type == ET_EXEC || ehdr->e_type == ET_DYN) &&
-	       (ehdr->e_phentsize == sizeof(Elf64_Phdr) || !ehdr->e_phnum) &&
-	       ehdr->e_phnum <= RI_PHDRS_MAX;
+	       (!ehdr->e_phnum ||
+		((ehdr->e_type == ET_EXEC || ehdr->e_type == ET_DYN) &&
+		 ehdr->e_phentsize == sizeof(Elf64_Phdr) && ehdr->e_phnum <= RI_PHDRS_MAX));
 }
 
 bool ri_phdrs_find_bias(const Elf64_Phdr *phdrs, size_t phdr_count, uint64_t base, uint64_t *ret)

@@ -28,8 +28,9 @@ struct ri_elf_image {
 uint64_t ri_page_down(uint64_t addr);
 uint64_t ri_page_up(uint64_t addr);
 
-/* Whether `ehdr` is the header of an x86-64 executable or shared object whose
- * program headers, if any, are of the size and number that we read. */
+/* Whether `ehdr` is the header of an x86-64 executable or shared object, with
+ * program headers of the size and number that we read, or of a file without any
+ * (the common debug files that dwz writes). */
 bool ri_ehdr_is_usable(const Elf64_Ehdr *ehdr);
 
 /*

@@ -76,8 +76,8 @@ static bool take(struct ri_found *found, const struct ri_wanted *wanted, struct 
 
 	if (identity == RI_IDENTITY_OTHER || identity == RI_IDENTITY_UNKNOWN) {
 		if (!why)
-			why = ri_format("%s cannot be compared: the first page of the module is "
-					"not in memory",
+			why = ri_format("%s cannot be compared: the target's memory does not hold "
+					"the ELF header (coredump_filter without bit 4)",
 					file->path);
 		note_refusal(found, why, identity == RI_IDENTITY_OTHER);
 		ri_elf_file_close(file);

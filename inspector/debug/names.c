@@ -168,29 +168,47 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 	return ri_hash_u64(hash ^ value) + value;
 }
 
+static int sign_attribute(Dwarf_Attribute *attr, void *data)
+{
+	uint64_t *hash = data;
+	unsigned which = dwarf_whatattr(attr);
+	const char *name;
+	Dwarf_Word value;
+
+	switch (which) {
+	case DW_AT_name:
+		name = dwarf_formstring(attr);
+		if (name)
+			*hash = mix(*hash, ri_hash_bytes(name, strlen(name)));
+		break;
+	case DW_AT_data_member_location:
+	case DW_AT_bit_size:
+	case DW_AT_data_bit_offset:
+	case DW_AT_bit_offset:
+		if (!dwarf_formudata(attr, &value))
+			*hash = mix(*hash, value + which);
+		break;
+	default:
+		break;
+	}
+	return DWARF_CB_OK;
+}
+
 /* Over the members' names and places; two structs that agree in these, in size
  * and in line are the same for our purposes. */
 static uint64_t sign_members(Dwarf_Die *die)
 {
-	static const unsigned places[] = { DW_AT_data_member_location, DW_AT_bit_size,
-					   DW_AT_data_bit_offset, DW_AT_bit_offset };
-	uint64_t hash = 1, value;
+	uint64_t hash = 1;
 	Dwarf_Die child;
 
 	for (bool ok = ri_die_next_child(die, true, &child); ok;
 	     ok = ri_die_next_child(die, false, &child)) {
 		int tag = dwarf_tag(&child);
-		const char *name;
 
 		if (tag != DW_TAG_member && tag != DW_TAG_inheritance && tag != DW_TAG_variant_part)
 			continue;
-		name = dwarf_diename(&child);
 		hash = mix(hash, (uint64_t)tag);
-		if (name)
-			hash = mix(hash, ri_hash_bytes(name, strlen(name)));
-		for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
-			if (ri_die_constant(&child, places[i], &value))
-				hash = mix(hash, value + places[i]);
+		dwarf_getattrs(&child, sign_attribute, &hash, 0);
 	}
 	return hash;
 }

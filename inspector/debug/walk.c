@@ -9,9 +9,12 @@
  *
  * Addresses of visited DIEs only ever grow within a unit; where they do not, a
  * sibling attribute lies and the rest of the unit is left out.  So the walk is
- * linear whatever the DWARF says.  Blind spots: units in .dwo files.
+ * linear whatever the DWARF says.  Blind spots: units in .dwp packages.
  */
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "debug/modules_private.h"
 #include "debug/names.h"
@@ -38,7 +41,7 @@ struct attributes {
 	uint64_t size_bytes, decl_line;
 	Dwarf_Attribute type, location, specification, import;
 	bool has_type, has_location, has_specification, has_import, is_declaration;
-	bool is_split;
+	const char *split_name;  /* of the .dwo file with the unit's contents */
 };
 
 static int take_attribute(Dwarf_Attribute *attr, void *data)
@@ -80,7 +83,7 @@ static int take_attribute(Dwarf_Attribute *attr, void *data)
 		break;
 	case DW_AT_dwo_name:
 	case DW_AT_GNU_dwo_name:
-		attributes->is_split = true;
+		attributes->split_name = dwarf_formstring(attr);
 		break;
 	default:
 		break;
@@ -314,10 +317,6 @@ static bool is_c_unit(Dwarf_Die *unit)
 
 static void walk_unit(struct walk *walk, Dwarf_Die *unit)
 {
-	struct attributes attributes;
-
-	read_attributes(unit, &attributes);
-	walk->split_count += attributes.is_split;
 	walk->is_c = is_c_unit(unit);
 	walk->last_addr = unit->addr;
 	walk->is_damaged = false;
@@ -326,6 +325,55 @@ static void walk_unit(struct walk *walk, Dwarf_Die *unit)
 		ri_gaps_add(walk->names->gaps, RI_GAP_TOLD, "debug",
 			    "%s: damaged DWARF, the rest of a unit is left out",
 			    walk->module->path);
+}
+
+/* Whether libdw may open `path`: it opens without looking, and a FIFO would
+ * make it wait. */
+static bool is_regular_or_absent(const char *path)
+{
+	struct stat status;
+
+	return stat(path, &status) ? errno == ENOENT : S_ISREG(status.st_mode);
+}
+
+/* The places where libdw looks for the .dwo file of a skeleton unit: beside the
+ * file that holds the unit, and in the directory of compilation. */
+static bool may_open_split(const struct walk *walk, Dwarf_Die *skeleton, const char *name)
+{
+	const struct ri_module *module = walk->module;
+	const char *holder = module->debug_file ? module->debug_file : module->file, *slash;
+	Dwarf_Attribute attr;
+	const char *dir = dwarf_formstring(dwarf_attr(skeleton, DW_AT_comp_dir, &attr));
+	char *path;
+	bool is_fine;
+
+	path = ri_format("%s/%s", dir ? dir : ".", name);
+	is_fine = is_regular_or_absent(*name == '/' ? name : path);
+	free(path);
+	slash = holder ? strrchr(holder, '/') : NULL;
+	path = ri_format("%.*s/%s", slash ? (int)(slash - holder) : 1, slash ? holder : ".", name);
+	is_fine = is_fine && is_regular_or_absent(path);
+	free(path);
+	return is_fine;
+}
+
+/* The unit's own contents, and those of the .dwo file that it is a skeleton of,
+ * which libdw ties to it by a 64-bit id. */
+static void walk_unit_and_split(struct walk *walk, Dwarf_CU *unit, Dwarf_Die *die)
+{
+	struct attributes attributes;
+	Dwarf_Die split = { 0 };
+
+	walk_unit(walk, die);
+	read_attributes(die, &attributes);
+	if (!attributes.split_name)
+		return;
+	if (may_open_split(walk, die, attributes.split_name))
+		dwarf_cu_info(unit, NULL, NULL, NULL, &split, NULL, NULL, NULL);
+	if (split.addr)
+		walk_unit(walk, &split);
+	else
+		walk->split_count++;
 }
 
 static void walk_imports(struct walk *walk)
@@ -355,14 +403,14 @@ void ri_names_walk_module(struct ri_names *names, const struct ri_module *module
 	walk.bias = walk.state->dwarf_bias;
 	while (!(status = dwarf_get_units(walk.state->dwarf, unit, &unit, NULL, NULL, &die, NULL)))
 		if (die.addr)
-			walk_unit(&walk, &die);
+			walk_unit_and_split(&walk, unit, &die);
 	if (status < 0)
 		ri_gaps_add(names->gaps, RI_GAP_TOLD, "debug",
 			    "%s: damaged DWARF, further units are left out", module->path);
 	walk_imports(&walk);
 	if (walk.split_count)
 		ri_gaps_add(names->gaps, RI_GAP_TOLD, "debug",
-			    "%s: the types of %lu units lie in .dwo files, which are not read",
+			    "%s: the types of %lu units lie in .dwo files that were not found",
 			    module->path, (unsigned long)walk.split_count);
 	ri_die_map_destroy(walk.imported);
 }

@@ -464,6 +464,53 @@ static void link_map_without_mappings(void **state)
 	finish(&fixture);
 }
 
+/* Takes the pages of ELF headers out of the image; the whole one is returned. */
+static struct ri_image *drop_headers(struct ri_target *target)
+{
+	struct ri_image *image = ri_image_create(), *whole = target->image;
+	size_t count;
+	const struct ri_range *ranges = ri_image_ranges(whole, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		struct ri_range range = ranges[i];
+
+		if (range.bytes && !memcmp(range.bytes, ELFMAG, SELFMAG)) {
+			range.kind = RI_RANGE_MISSING;
+			range.bytes = NULL;
+		}
+		ri_image_add(image, &range);
+	}
+	ri_image_seal(image);
+	target->image = image;
+	return whole;
+}
+
+/* A core without ELF headers: only what the user names is taken. */
+static void no_headers(void **state)
+{
+	struct ri_modules_options options = { 0 };
+	struct fixture fixture;
+	struct ri_image *whole;
+	char *exe;
+
+	(void)state;
+	compile(&fixture, "");
+	start(&fixture);
+	whole = drop_headers(fixture.target);
+	find_modules(&fixture, &options);
+	assert_null(get_main(fixture.modules)->file);
+	assert_non_null(strstr(get_main(fixture.modules)->why_not, "coredump_filter"));
+	ri_modules_destroy(fixture.modules);
+	options.exe_path = exe = ri_format("%s/program", fixture.scratch.dir);
+	find_modules(&fixture, &options);
+	assert_true(get_main(fixture.modules)->has_dwarf);
+	assert_true(has_gap(&fixture.gaps, "unchecked"));
+	check_symbols(&fixture);
+	free(exe);
+	finish(&fixture);
+	ri_image_destroy(whole);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -477,6 +524,7 @@ int main(void)
 		cmocka_unit_test(exe_is_debug_file),
 		cmocka_unit_test(no_build_id),
 		cmocka_unit_test(link_map_without_mappings),
+		cmocka_unit_test(no_headers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

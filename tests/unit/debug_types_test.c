@@ -350,6 +350,8 @@ static void default_compiler(void **state)
 	check_all(compiler(), "-gdwarf-3 -gstrict-dwarf -O1");
 	check_all(compiler(), "-gdwarf-4 -fdebug-types-section");
 	check_all(compiler(), "-gdwarf-5 -fdebug-types-section");
+	check_all(compiler(), "-gdwarf-5 -gsplit-dwarf");
+	check_all(compiler(), "-gdwarf-4 -gsplit-dwarf");
 	check_all(compiler(), "-g -static-pie");
 	check_all(compiler(), "-g -static");
 	check_all(compiler(), "-g -flto -O2 -fno-section-anchors");
@@ -361,6 +363,7 @@ static void other_compiler(void **state)
 	check_all("clang", "-gdwarf-5");
 	check_all("clang", "-gdwarf-4 -O2");
 	check_all("clang", "-gdwarf-5 -fdebug-types-section");
+	check_all("clang", "-gdwarf-5 -gsplit-dwarf");
 }
 
 static void errors_name_the_step(void **state)
@@ -447,6 +450,109 @@ static void cxx(void **state)
 	check_cxx("clang++", "-gdwarf-5 -std=c++17");
 }
 
+static bool has_gap(const struct ri_gaps *gaps, const char *part)
+{
+	for (size_t i = 0; i < gaps->count; i++)
+		if (strstr(gaps->items[i].message, part))
+			return true;
+	return false;
+}
+
+/* Types that dwz moved to a file of their own; the file gone; a FIFO instead. */
+static void alternate_file(void **state)
+{
+	struct fixture fixture;
+
+	(void)state;
+	assert_true(compile_c(&fixture, compiler(), "-g"));
+	if (run(&fixture.scratch, "command -v dwz >/dev/null && cp program second && "
+				  "objcopy --only-keep-debug program p.debug && "
+				  "objcopy --only-keep-debug second s.debug && strip program && "
+				  "objcopy --add-gnu-debuglink=p.debug program && "
+				  "dwz -m common.debug -M common.debug p.debug s.debug")) {
+		print_message("skipped: no dwz\n");
+		scratch_deinit(&fixture.scratch);
+		return;
+	}
+	/* dwz wrote to the debug file, so that its checksum is another one; the
+	 * build-id is still there */
+	fixture_open(&fixture);
+	assert_int_equal(check_truth(&fixture), 39);
+	check_spelling(&fixture);
+	ri_types_destroy(fixture.types);
+	ri_modules_destroy(fixture.modules);
+	for (int i = 0; i < 2; i++) {
+		struct ri_modules_options options = { 0 };
+
+		run(&fixture.scratch, i ? "mkfifo common.debug" : "rm common.debug");
+		assert_null(ri_modules_create(fixture.target, &options, &fixture.gaps,
+					      &fixture.modules));
+		fixture.types = ri_types_create(fixture.modules, &fixture.gaps);
+		assert_null(ri_types_find(fixture.types, "struct header", NULL, NULL));
+		assert_true(has_gap(&fixture.gaps, "refers to common.debug"));
+		if (!i) {
+			ri_types_destroy(fixture.types);
+			ri_modules_destroy(fixture.modules);
+		}
+	}
+	fixture_close(&fixture);
+}
+
+/* Missing .dwo files are told; a FIFO in place of one does not stop us. */
+static void split_files(void **state)
+{
+	struct fixture fixture;
+
+	(void)state;
+	assert_true(compile_c(&fixture, compiler(), "-g -gsplit-dwarf"));
+	run(&fixture.scratch, "for f in *.dwo; do rm $f; mkfifo $f; done");
+	fixture_open(&fixture);
+	assert_null(ri_types_find(fixture.types, "struct header", NULL, NULL));
+	assert_true(has_gap(&fixture.gaps, "3 units lie in .dwo files"));
+	fixture_close(&fixture);
+}
+
+static const char rust_program[] =
+	"use std::sync::Arc;\n"
+	"pub enum Shape { Empty, Circle(f64), Named { w: u32, name: String } }\n"
+	"pub struct Session { id: u64, peer: Option<Arc<Session>>, shape: Shape }\n"
+	"static mut GLOBAL: Option<Arc<Session>> = None;\n"
+	"fn main() { let a = Arc::new(Session { id: 1, peer: None, shape: Shape::Empty });\n"
+	"  let s = Session { id: 2, peer: Some(a.clone()), shape: Shape::Circle(1.0) };\n"
+	"  let n = Shape::Named { w: 1, name: String::new() };\n"
+	"  unsafe { GLOBAL = Some(a); }\n"
+	"  println!(\"size|program::Session|{}\", std::mem::size_of::<Session>());\n"
+	"  println!(\"size|Shape|{}\", std::mem::size_of::<Shape>());\n"
+	"  println!(\"variable|GLOBAL|{:x}|8\", &raw const GLOBAL as usize);\n"
+	"  println!(\"member|program::Session|peer|{}\", std::mem::offset_of!(Session, peer));\n"
+	"  println!(\"READY\"); if matches!(n, Shape::Named { .. }) && s.id == 2 {\n"
+	"  std::thread::park(); } }\n";
+
+static void rust(void **state)
+{
+	struct fixture fixture;
+	struct ri_place place;
+
+	(void)state;
+	scratch_init(&fixture.scratch);
+	write_text(&fixture.scratch, "program.rs", rust_program);
+	if (run(&fixture.scratch, "rustc -g -A warnings -o program program.rs 2>/dev/null")) {
+		print_message("skipped: no rustc, or too old a one\n");
+		scratch_deinit(&fixture.scratch);
+		return;
+	}
+	fixture_open(&fixture);
+	assert_int_equal(check_truth(&fixture), 4);
+	place = get_place(fixture.types, "alloc::sync::ArcInner<program::Session>", "strong");
+	assert_int_equal(place.offset_bytes, 0);
+	place = get_place(fixture.types, "program::Session", "shape.Circle.__0");
+	assert_true(place.in_union);
+	assert_int_equal(place.type->kind, RI_TYPE_FLOAT);
+	place = get_place(fixture.types, "program::Shape", "__discriminant");
+	assert_false(place.in_union);
+	fixture_close(&fixture);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -454,6 +560,9 @@ int main(void)
 		cmocka_unit_test(other_compiler),
 		cmocka_unit_test(errors_name_the_step),
 		cmocka_unit_test(cxx),
+		cmocka_unit_test(alternate_file),
+		cmocka_unit_test(split_files),
+		cmocka_unit_test(rust),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
