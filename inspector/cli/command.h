@@ -50,6 +50,8 @@ struct ri_command_call {
 	struct ri_report_request request;
 	int word_count;
 	char **words;            /* into the argv it was made from */
+	/* null, or where the addresses of the rows that it lists are appended */
+	ri_report_addr_list *addresses;
 };
 
 /*

@@ -33,6 +33,7 @@ struct ri_report_request {
 struct ri_options {
 	const char *core_path;   /* or null */
 	struct ri_target_live_options live; /* for a process that a debugger holds */
+	const char *command_prefix; /* how to call the tool again; null: made from the target */
 	pid_t pid;               /* 0: none */
 	const char *exe_path, *sysroot, *output_path;
 	RI_VEC(const char *) profile_paths; /* null-terminated once parsed */

@@ -22,6 +22,8 @@ static bool wants_colour(const struct ri_options *options, bool is_terminal)
 /* How the user would call the tool again on this target. */
 static char *command_prefix(const struct ri_options *options)
 {
+	if (options->command_prefix)
+		return ri_strdup(options->command_prefix);
 	if (options->pid)
 		return ri_format("refinspect -p %d", (int)options->pid);
 	return ri_format("refinspect %s", options->core_path ? options->core_path : "");
@@ -101,6 +103,7 @@ int ri_command_execute(const struct ri_options *options, const struct ri_analysi
 	struct ri_error *error = NULL;
 	int status = 0;
 
+	context.report.addresses = call->addresses;
 	if (call->command->needs_target && !analysis)
 		error = ri_error_create(RI_ERROR_USAGE, "'%s' needs a target: a core file, or -p PID",
 					call->command->name);

@@ -103,8 +103,9 @@ static json_t *target_record(const struct ri_analysis *analysis)
 			json_object_set_new(record, "fault_address", address(target->fault_addr));
 	}
 	if (target->kind == RI_TARGET_LIVE) {
-		json_object_set_new(record, "pause_seconds",
-				    json_real((double)target->pause_ns / 1e9));
+		if (!target->is_held)
+			json_object_set_new(record, "pause_seconds",
+					    json_real((double)target->pause_ns / 1e9));
 		json_object_set_new(record, "bytes_copied", number(target->bytes_copied));
 	}
 	return record;

@@ -28,6 +28,8 @@ struct ri_listing {
 	struct ri_column *columns; /* names owned */
 	size_t column_count, limit;
 	size_t row_count, left_out;
+	size_t address_column;             /* or column_count: there is none */
+	ri_report_addr_list *addresses;    /* the caller's, or null */
 	RI_VEC(char *) cells; /* text: kept rows, column_count each; null: empty */
 	int *widths;          /* text, once streaming: null before */
 };
@@ -43,10 +45,14 @@ struct ri_listing *ri_listing_create(FILE *stream, const char *format, const cha
 	listing->is_verbose = options->is_verbose;
 	listing->record_name = ri_strdup(record_name);
 	listing->columns = ri_calloc(column_count, sizeof(*columns));
+	listing->address_column = column_count;
 	for (size_t i = 0; i < column_count; i++) {
 		listing->columns[i].name = ri_strdup(columns[i].name);
 		listing->columns[i].is_number = columns[i].is_number;
+		if (!strcmp(columns[i].name, "address"))
+			listing->address_column = i;
 	}
+	listing->addresses = options->addresses;
 	listing->column_count = column_count;
 	listing->limit = options->limit;
 	if (listing->is_json) {
@@ -145,6 +151,14 @@ static void start_streaming(struct ri_listing *listing)
 	listing->cells.count = 0;
 }
 
+static void keep_address(struct ri_listing *listing, const char *const *cells)
+{
+	if (!listing->addresses || listing->address_column == listing->column_count ||
+	    !cells[listing->address_column])
+		return;
+	*ri_push(listing->addresses) = strtoull(cells[listing->address_column], NULL, 0);
+}
+
 void ri_listing_add(struct ri_listing *listing, const char *const *cells)
 {
 	if (listing->limit && listing->row_count >= listing->limit) {
@@ -152,6 +166,7 @@ void ri_listing_add(struct ri_listing *listing, const char *const *cells)
 		return;
 	}
 	listing->row_count++;
+	keep_address(listing, cells);
 	if (listing->is_json) {
 		fputs(listing->row_count > 1 ? ",\n" : "\n", listing->stream);
 		ri_json_write_record(listing->stream, listing->columns, cells,

@@ -9,7 +9,10 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "base/memory.h"
 #include "check/analysis.h"
+
+typedef RI_VEC(uint64_t) ri_report_addr_list;
 
 struct ri_report_options {
 	bool is_verbose;         /* -v: every finding with every holder, nothing folded */
@@ -21,6 +24,8 @@ struct ri_report_options {
 	/* filters, null: all */
 	const char *type, *group, *code, *name;
 	const char *command_prefix; /* how the user would call the tool again: "refinspect core.1234" */
+	/* null, or where listings append what their "address" column shows, row by row */
+	ri_report_addr_list *addresses;
 };
 
 struct ri_writer {

@@ -99,8 +99,12 @@ static void write_target(FILE *stream, const struct ri_analysis *analysis)
 	}
 	if (target->kind == RI_TARGET_LIVE) {
 		copied = ri_format_bytes(target->bytes_copied);
-		ri_text_print(stream, 0, "stopped for: %.3f s, %s copied",
-			      (double)target->pause_ns / 1e9, copied);
+		if (target->is_held)
+			ri_text_print(stream, 0, "stopped by the debugger that holds it; %s copied",
+				      copied);
+		else
+			ri_text_print(stream, 0, "stopped for: %.3f s, %s copied",
+				      (double)target->pause_ns / 1e9, copied);
 		free(copied);
 	}
 }

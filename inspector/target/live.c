@@ -515,6 +515,7 @@ struct ri_error *ri_target_open_live(pid_t pid, const struct ri_target_live_opti
 	target = ri_calloc(1, sizeof(*target));
 	target->kind = RI_TARGET_LIVE;
 	target->pid = pid;
+	target->is_held = held;
 	target->image = ri_image_create();
 	session.target = target;
 	session.known = ri_calloc(TID_LIMIT / 8, 1);

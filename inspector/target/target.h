@@ -74,7 +74,8 @@ struct ri_target {
 	struct ri_image *image;  /* owned; sealed by the module loader */
 
 	double missing_percent;  /* of a truncated core's bytes; 0: whole */
-	uint64_t pause_ns;       /* how long a live process stood still */
+	bool is_held;            /* a live process that a debugger keeps stopped: no pause of ours */
+	uint64_t pause_ns;       /* how long a live process stood still; 0 if held */
 	uint64_t bytes_copied;   /* out of a live process */
 };
 

@@ -497,6 +497,43 @@ static void test_json_listing(void **state)
 	json_decref(root);
 }
 
+static void test_addresses_of_the_rows_shown(void **state)
+{
+	ri_report_addr_list addresses = { 0 };
+	const struct ri_report_options options = { .limit = 2, .addresses = &addresses };
+
+	(void)state;
+	free(list("text", 3, &options, "n"));
+	free(list("json", 1, &options, "n"));
+	assert_int_equal(addresses.count, 3);
+	assert_true(addresses.items[1] == 0x1000);
+	ri_vec_deinit(&addresses);
+}
+
+static void test_a_held_process_was_not_stopped_by_us(void **state)
+{
+	struct world *w = faulty_world();
+	const struct ri_report_options options = { 0 };
+	char *text;
+	json_t *root;
+
+	(void)state;
+	w->target.kind = RI_TARGET_LIVE;
+	text = write_report(w, "text", &options);
+	assert_non_null(strstr(text, "stopped for: "));
+	free(text);
+	w->target.is_held = true;
+	text = write_report(w, "text", &options);
+	assert_null(strstr(text, "stopped for: "));
+	assert_non_null(strstr(text, "stopped by the debugger that holds it; "));
+	free(text);
+	root = parse(write_report(w, "json", &options));
+	assert_null(json_object_get(json_object_get(root, "target"), "pause_seconds"));
+	assert_non_null(json_object_get(json_object_get(root, "target"), "bytes_copied"));
+	json_decref(root);
+	world_destroy(w);
+}
+
 static void test_clean_leaves_escapes_alone(void **state)
 {
 	char *once = ri_words_clean("a\\b\001\\"), *twice = ri_words_clean(once);
@@ -567,6 +604,8 @@ int main(void)
 		cmocka_unit_test(test_text_listing),
 		cmocka_unit_test(test_long_listing_streams),
 		cmocka_unit_test(test_json_listing),
+		cmocka_unit_test(test_addresses_of_the_rows_shown),
+		cmocka_unit_test(test_a_held_process_was_not_stopped_by_us),
 		cmocka_unit_test(test_clean_leaves_escapes_alone),
 		cmocka_unit_test(test_findings_are_documented),
 	};
