@@ -3,9 +3,9 @@
  * Blocks that have a mapping of their own.
  *
  * malloc gives a large block its own pages: the chunk header at the start of a
- * page says a size that is a multiple of the page size, with IS_MMAPPED and no
- * other flag.  A block with a wider alignment has a second header further on,
- * whose first word leads back to the page.  No list names these blocks, and the
+ * page says how large they are (since 2.43: without 16 bytes at their end), with
+ * IS_MMAPPED and no other flag.  A block with a wider alignment has a second
+ * header further on, whose first word leads back to the page.  No list names these blocks, and the
  * kernel joins neighbouring mappings, so that one mapping may hold several, and
  * other memory besides.
  *
@@ -21,27 +21,41 @@
 
 #define THRESHOLD_BYTES (128u << 10) /* the default M_MMAP_THRESHOLD */
 
+#define HUGE_PAGES 1u                /* flag in a chunk's first word since 2.43 */
+
 struct mmapped {
 	uint64_t chunk;          /* its header */
+	uint64_t usable_bytes;
 	uint64_t end;            /* of its pages */
 };
+
+/* What the size `word` lacks to the end of the pages, for a header at `lead` bytes
+ * in them; or RI_PAGE_BYTES where it cannot be one. */
+static uint64_t find_tail(uint64_t word, uint64_t lead)
+{
+	uint64_t rest = ((word & ~(uint64_t)RI_CHUNK_FLAGS) + lead) % RI_PAGE_BYTES;
+
+	if ((word & 15) != RI_CHUNK_MMAPPED || (rest && rest != RI_PAGE_BYTES - RI_CHUNK_USER))
+		return RI_PAGE_BYTES;
+	return rest ? RI_CHUNK_USER : 0;
+}
 
 /* One header: `page` + `lead` with the chunk's own idea of `lead`. */
 static bool read_header(struct ri_glibc *glibc, uint64_t page, uint64_t lead, uint64_t limit,
 			struct mmapped *ret)
 {
-	uint64_t prev_size, word, size;
+	uint64_t prev_size, word, size, tail;
 
 	if (!ri_reader_u64(&glibc->reader, page + lead + 8, &word) ||
-	    (word & 15) != RI_CHUNK_MMAPPED ||
-	    !ri_reader_u64(&glibc->reader, page + lead, &prev_size) || prev_size != lead)
+	    !ri_reader_u64(&glibc->reader, page + lead, &prev_size))
 		return false;
+	tail = find_tail(word, lead);
 	size = word & ~(uint64_t)RI_CHUNK_FLAGS;
-	if (size < RI_CHUNK_SIZE_MIN || size > limit - (page + lead) ||
-	    (page + lead + size) % RI_PAGE_BYTES)
+	if (tail == RI_PAGE_BYTES || prev_size - lead > (tail ? HUGE_PAGES : 0) ||
+	    size < RI_CHUNK_SIZE_MIN || size > limit - (page + lead))
 		return false;
-	*ret = (struct mmapped){ page + lead, page + lead + size };
-	return true;
+	*ret = (struct mmapped){ page + lead, size - (tail ? 8 : 16), page + lead + size + tail };
+	return ret->end <= limit;
 }
 
 /* The block whose pages begin at `page` and end at or before `limit`. */
@@ -51,8 +65,7 @@ static bool find_block(struct ri_glibc *glibc, uint64_t page, uint64_t limit, st
 
 	/* Before a further header the first one stays, with the size that it had
 	 * when the pages were mapped. */
-	if (!ri_reader_u64(&glibc->reader, page + 8, &word) ||
-	    word % RI_PAGE_BYTES != RI_CHUNK_MMAPPED)
+	if (!ri_reader_u64(&glibc->reader, page + 8, &word) || find_tail(word, 0) == RI_PAGE_BYTES)
 		return false;
 	for (uint64_t align = 32; align && align < limit - page; align *= 2) {
 		uint64_t lead = ((page + RI_CHUNK_USER + align - 1) & ~(align - 1)) -
@@ -93,7 +106,7 @@ static bool add_block_at(struct search *search, uint64_t page, uint64_t limit)
 		ri_heap_builder_add_block(glibc->builder, page, block.chunk - page,
 					  RI_BLOCK_RECORD);
 	ri_heap_builder_add_block(glibc->builder, block.chunk + RI_CHUNK_USER,
-				  block.end - block.chunk - RI_CHUNK_USER, RI_BLOCK_USED);
+				  block.usable_bytes, RI_BLOCK_USED);
 	ri_heap_builder_add_region(glibc->builder, page, block.end, "glibc", true);
 	search->addr = search->anchor = block.end;
 	return true;

@@ -37,9 +37,10 @@
 #define EMPTY_BINS_MIN 8u
 #define BIN_BYTES 16u
 
-/* Distances from malloc_state to bins[]: 2.27 and later, 2.26, then any. */
-static const uint64_t known_heads[] = { 0x70, 0x68, 0x60, 0x58, 0x50, 0x48, 0x40, 0x38,
-					0x30, 0x28, 0x20, 0x18, 0x78, 0x80, 0x88, 0x90 };
+/* Distances from malloc_state to bins[]: 2.27 to 2.42, 2.26, 2.43 (no fastbins),
+ * then others that a later version may have. */
+static const uint64_t known_heads[] = { 0x70, 0x68, 0x18, 0x20, 0x28, 0x30, 0x38, 0x40,
+					0x48, 0x50, 0x58, 0x60, 0x78, 0x80, 0x88, 0x90 };
 
 #define HEAD_COUNT (sizeof(known_heads) / sizeof(known_heads[0]))
 
@@ -81,34 +82,52 @@ static bool has_state_members(struct ri_glibc *glibc, uint64_t bins)
 	       ri_image_find(glibc->target->image, next) && system_mem <= max_system_mem;
 }
 
-static bool is_state(struct ri_glibc *glibc, uint64_t bins, unsigned good_min)
+/* How many of the RI_BIN_COUNT bins at `bins` look like one; 0 where it is fewer
+ * than `good_min` or the members around them do not fit. */
+static unsigned count_good_bins(struct ri_glibc *glibc, uint64_t bins, unsigned good_min)
 {
 	unsigned good = 0;
 
 	if (!has_state_members(glibc, bins))
-		return false;
+		return 0;
 	for (unsigned i = 0; i < RI_BIN_COUNT; i++) {
 		good += look_at_bin(glibc->target->image, bins + i * BIN_BYTES) != BIN_BAD;
 		if (good + (RI_BIN_COUNT - 1 - i) < good_min)
-			return false;
+			return 0;
 	}
-	return true;
+	return good;
+}
+
+/* The distance from the malloc_state at `state` to its bins[]; 0: there is none. */
+static uint64_t find_head_at(struct ri_glibc *glibc, uint64_t state)
+{
+	unsigned best_good = 0;
+	uint64_t best = 0;
+
+	/* One bin more or less leaves most of them in their places. */
+	for (size_t i = 0; i < HEAD_COUNT; i++) {
+		unsigned good = count_good_bins(glibc, state + known_heads[i], GOOD_BINS_MIN);
+
+		if (good > best_good) {
+			best_good = good;
+			best = known_heads[i];
+		}
+	}
+	return best;
 }
 
 /* The distance from its start to `bins`, from where `next` leads. */
 static uint64_t find_head(struct ri_glibc *glibc, uint64_t bins)
 {
-	uint64_t next;
+	uint64_t next, head;
 
 	if (!read_word(glibc, bins + RI_STATE_NEXT, &next))
 		return known_heads[0];
 	for (size_t i = 0; i < HEAD_COUNT; i++)
 		if (next == bins - known_heads[i])
 			return known_heads[i];
-	for (size_t i = 0; i < HEAD_COUNT; i++)
-		if (is_state(glibc, next + known_heads[i], GOOD_BINS_MIN))
-			return known_heads[i];
-	return known_heads[0];
+	head = find_head_at(glibc, next);
+	return head ? head : known_heads[0];
 }
 
 /* Appends the arena whose bins are at `bins`. */
@@ -238,12 +257,12 @@ static void try_symbol(struct ri_glibc *glibc)
 	if (!glibc->modules ||
 	    !ri_modules_find_symbol_addr(glibc->modules, NULL, "main_arena", &state))
 		return;
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = 0; i < 3; i++) {
 		uint64_t bins = state + known_heads[i];
 
 		if (is_known_bins(glibc, bins))
 			return;
-		if (is_state(glibc, bins, GOOD_BINS_MIN_NAMED)) {
+		if (count_good_bins(glibc, bins, GOOD_BINS_MIN_NAMED)) {
 			add_arena(glibc, state, bins, true);
 			return;
 		}
@@ -298,12 +317,10 @@ static void find_heaps(struct ri_glibc *glibc, heaps_t *heaps)
 /* Adds the arena behind the heap_info at `heap`, if it is its arena's first. */
 static void add_heap_arena(struct ri_glibc *glibc, uint64_t state)
 {
-	for (size_t i = 0; i < HEAD_COUNT; i++) {
-		if (!is_state(glibc, state + known_heads[i], GOOD_BINS_MIN))
-			continue;
-		add_arena(glibc, state, state + known_heads[i], false);
-		return;
-	}
+	uint64_t head = find_head_at(glibc, state);
+
+	if (head)
+		add_arena(glibc, state, state + head, false);
 }
 
 static uint32_t find_heap_arena(const struct ri_glibc *glibc, uint64_t state)
@@ -382,7 +399,7 @@ static void add_from_ring(struct ri_glibc *glibc, uint64_t state, uint64_t head)
 	uint64_t base = state & ~(HEAP_DEFAULT_MAX - 1), low, high;
 	uint64_t bins = state + head;
 
-	if (!is_state(glibc, bins, GOOD_BINS_MIN) || state - base > 64 ||
+	if (!count_good_bins(glibc, bins, GOOD_BINS_MIN) || state - base > 64 ||
 	    !ri_glibc_extent(glibc->target->image, base, &low, &high))
 		return;
 	add_arena(glibc, state, bins, false);

@@ -4,6 +4,9 @@
  * sanitizers (those bring an allocator of their own): each live block must be
  * found exactly once as used, with the size that malloc says, and no freed block
  * may be found as used.
+ *
+ * HEAP_SUBJECT in the environment names a heap_subject that was linked against
+ * another glibc, to be examined in place of the one compiled here.
  */
 #include <libgen.h>
 #include <setjmp.h>
@@ -41,7 +44,7 @@ struct subject {
 };
 
 static char directory[] = "/tmp/refinspect-heap-XXXXXX";
-static char program[64], static_program[64];
+static char program[256], static_program[256];
 
 static int compile(const char *flags, char *output, const char *name)
 {
@@ -59,16 +62,25 @@ static int compile(const char *flags, char *output, const char *name)
 
 static int set_up(void **state)
 {
+	const char *given = getenv("HEAP_SUBJECT");
+
 	(void)state;
 	if (!mkdtemp(directory))
 		return -1;
-	return compile("", program, "subject") || compile("-static", static_program, "static");
+	if (compile("", program, "subject") || compile("-static", static_program, "static"))
+		return -1;
+	if (given) {
+		unlink(program);
+		snprintf(program, sizeof(program), "%s", given);
+	}
+	return 0;
 }
 
 static int tear_down(void **state)
 {
 	(void)state;
-	unlink(program);
+	if (!getenv("HEAP_SUBJECT"))
+		unlink(program);
 	unlink(static_program);
 	return rmdir(directory);
 }
