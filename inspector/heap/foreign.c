@@ -152,7 +152,11 @@ const char *ri_heap_find_foreign(const struct ri_target *target, const struct ri
 		what = find_file_sign(target->mappings[i].path);
 	if (!what && modules)
 		what = find_by_symbols(modules, has_arena);
-	if (!what && !has_arena && (has_heap_mapping(target) || !has_libc_mapping(target)))
+	/* Only of a live process can be told that it has not allocated anything yet:
+	 * a core does not name its brk heap. */
+	if (!what && !has_arena &&
+	    (target->kind != RI_TARGET_LIVE || has_heap_mapping(target) ||
+	     !has_libc_mapping(target)))
 		what = "an unknown allocator may serve the program (no glibc arena was found)";
 	return what;
 }

@@ -510,6 +510,38 @@ static void random_damage(void **state)
 	random_damage_ends("30 9000 1 nobrk", 30);
 }
 
+/* An arena whose heap_info was overwritten is found over the other arenas. */
+static void damaged_heap_info(void **state)
+{
+	struct subject subject;
+	struct ri_target *copy;
+	const uint64_t *size_at = NULL;
+	uint64_t addr = 0;
+	uint8_t *bytes;
+	size_t size;
+
+	(void)state;
+	start(&subject, program, NULL, "31 1000 2");
+	walk(&subject, false);
+	copy = copy_target(subject.target, &bytes, &size);
+	for (size_t i = 0; i < subject.heap->region_count && !addr; i++)
+		if (subject.heap->regions[i].start % (64u << 20) == 0)
+			addr = subject.heap->regions[i].start;
+	assert_true(addr);
+	size_at = (const uint64_t *)(const void *)ri_image_peek(copy->image, addr + 16, 8);
+	memset((void *)(uintptr_t)size_at, 0x41, 8);
+	ri_heap_destroy(subject.heap);
+	subject.heap = ri_heap_create(copy, NULL, &subject.gaps);
+	print_damages(subject.heap);
+	assert_int_equal(count_wrong_live(&subject), 0);
+	assert_int_equal(count_wrong_freed(&subject), 0);
+	assert_int_equal(subject.heap->damage_count, 1);
+	assert_int_equal(subject.heap->damages[0].addr, addr);
+	ri_target_close(copy);
+	free(bytes);
+	finish(&subject);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -527,6 +559,7 @@ int main(void)
 		cmocka_unit_test(size_that_leads_astray),
 		cmocka_unit_test(use_after_free),
 		cmocka_unit_test(double_free),
+		cmocka_unit_test(damaged_heap_info),
 		cmocka_unit_test(random_damage),
 	};
 
