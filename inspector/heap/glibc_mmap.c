@@ -21,6 +21,7 @@
 
 #define THRESHOLD_BYTES (128u << 10) /* the default M_MMAP_THRESHOLD */
 
+#define MOVED_PAGES_MAX 256u         /* for blocks of up to 1 MiB alignment */
 #define HUGE_PAGES 1u                /* flag in a chunk's first word since 2.43 */
 
 struct mmapped {
@@ -49,6 +50,8 @@ static bool read_header(struct ri_glibc *glibc, uint64_t page, uint64_t lead, ui
 	if (!ri_reader_u64(&glibc->reader, page + lead + 8, &word) ||
 	    !ri_reader_u64(&glibc->reader, page + lead, &prev_size))
 		return false;
+	if (lead >= limit - page)
+		return false;
 	tail = find_tail(word, lead);
 	size = word & ~(uint64_t)RI_CHUNK_FLAGS;
 	if (tail == RI_PAGE_BYTES || prev_size - lead > (tail ? HUGE_PAGES : 0) ||
@@ -73,10 +76,13 @@ static bool find_block(struct ri_glibc *glibc, uint64_t page, uint64_t limit, st
 
 		if (lead && lead < RI_CHUNK_SIZE_MIN)
 			lead += align;
-		if (lead && lead < limit - page - RI_CHUNK_USER &&
-		    read_header(glibc, page, lead, limit, ret))
+		if (lead && read_header(glibc, page, lead, limit, ret))
 			return true;
 	}
+	/* Pages that realloc moved kept the distance, but not the alignment. */
+	for (uint64_t i = 1; i <= MOVED_PAGES_MAX && i * RI_PAGE_BYTES < limit - page; i++)
+		if (read_header(glibc, page, i * RI_PAGE_BYTES - RI_CHUNK_USER, limit, ret))
+			return true;
 	return read_header(glibc, page, 0, limit, ret);
 }
 

@@ -563,5 +563,7 @@ int main(void)
 		cmocka_unit_test(random_damage),
 	};
 
+	if (getenv("TEST_FILTER"))
+		cmocka_set_test_filter(getenv("TEST_FILTER"));
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }
