@@ -45,15 +45,17 @@ bool ri_chain_read(const struct ri_chain *chain, uint64_t node, enum ri_directio
 			   &value))
 		return false;
 	*ret_value = value;
-	if (!is_circular(chain) && is_end(chain, value)) {
+	/* the head has one spelling in each direction; any other one is wrong */
+	if (value == ri_chain_encode(chain, chain->head, direction) ||
+	    (!is_circular(chain) && direction == RI_FORWARD && is_end(chain, value))) {
 		*ret_node = chain->head;
 		return true;
 	}
 	value &= ~chain->rule->tag_mask;
-	if (direction == RI_BACKWARD && points_at_words(chain))
-		value = value == ri_chain_word(chain, chain->head, RI_FORWARD)
-				? chain->head
-				: value - (uint64_t)chain->rule->next_offset;
+	if (direction == RI_BACKWARD && points_at_words(chain) && value)
+		value -= (uint64_t)chain->rule->next_offset;
+	if (!is_circular(chain) && value == chain->head)
+		value = 0;
 	*ret_node = value;
 	return true;
 }

@@ -130,6 +130,18 @@ static bool is_plausible(const struct list_walk *walk, uint64_t node)
 	       RI_MAGIC_BAD;
 }
 
+/* Where the ends of a list are null, any zero in memory looks like one: a node
+ * that says no more than that must be an element. */
+static bool is_believed(const struct list_walk *walk, uint64_t node, uint64_t leads_to)
+{
+	const struct ri_group_rule *rule = walk->rule;
+
+	return walk->chain.kind == RI_LINK_LIST || leads_to != walk->head || node == walk->head ||
+	       (rule->element_type == RI_LAYOUT_NONE &&
+		rule->element_convention == RI_LAYOUT_NONE) ||
+	       ri_groups_element(walk->groups, rule, node) != RI_NONE;
+}
+
 /* From `node` the walk went to `next`, which leads back to `back` instead:
  * whether it is the word back that is wrong. */
 static bool is_word_back_wrong(const struct list_walk *walk, enum ri_direction direction,
@@ -140,7 +152,7 @@ static bool is_word_back_wrong(const struct list_walk *walk, enum ri_direction d
 	uint64_t voucher = word_on(walk, back, direction);
 
 	/* the word back of the node after `next` leads to it too, and vouches for nothing */
-	if (leads_to(walk, back, direction, next) &&
+	if (leads_to(walk, back, direction, next) && is_believed(walk, back, next) &&
 	    !(has_after && voucher == word_on(walk, after, opposite(direction))))
 		return false;
 	/* an empty list has no third node to ask, and nobody claims to be before it */
@@ -174,7 +186,7 @@ static bool settle(struct list_walk *walk, enum ri_direction direction, uint64_t
 	if (!is_word_back_wrong(walk, direction, side->last, next, back))
 		return stop(walk, direction, next, word,
 			    "leads to a node that does not lead back");
-	if (walk->chain.kind == RI_LINK_LIST || word_back)
+	if (word_back != ri_chain_encode(&walk->chain, walk->head, opposite(direction)))
 		why = ri_groups_why_unmapped(groups, walk->rule, word_back);
 	index = add_break(walk, direction, next, opposite(direction), word_back,
 			  why ? why : "does not lead back to the node before it");
@@ -217,6 +229,8 @@ static bool step(struct list_walk *walk, enum ri_direction direction)
 	}
 	if (direction == RI_BACKWARD && next == walk->sides[RI_FORWARD].last)
 		return join(walk);
+	if (!is_believed(walk, next, back))
+		return stop(walk, direction, next, word, "leads to something that is no element");
 	if (back != side->last && !settle(walk, direction, next, word, back, word_back))
 		return false;
 	if (next == walk->head) {

@@ -56,15 +56,13 @@ static bool has_elements(const struct ri_group_rule *rule)
 	return rule->element_type != RI_LAYOUT_NONE || rule->element_convention != RI_LAYOUT_NONE;
 }
 
-/* Whether `node` is chained on although it is no element: its own link ends the
- * list or leads to an element. */
+/* Whether `node` is chained on although it is no element: its own link leads to
+ * one. */
 static bool is_foreign_link(struct slist_walk *walk, uint64_t node)
 {
 	uint64_t next;
 
-	if (!ri_groups_link(walk->groups, walk->rule, word_of(walk, node), &next))
-		return false;
-	return is_end(walk->rule, next) ||
+	return ri_groups_link(walk->groups, walk->rule, word_of(walk, node), &next) &&
 	       ri_groups_element(walk->groups, walk->rule, next) != RI_NONE;
 }
 

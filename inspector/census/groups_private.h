@@ -44,8 +44,8 @@ enum ri_direction { RI_FORWARD, RI_BACKWARD };
 bool ri_chain_has_word(const struct ri_chain *chain, uint64_t node, enum ri_direction direction);
 uint64_t ri_chain_word(const struct ri_chain *chain, uint64_t node, enum ri_direction direction);
 
-/* Reads where `node` leads to: a node or the head, and the word as it is.  False
- * if the word is not mapped (or absent). */
+/* Reads where `node` leads to: a node, the head, or 0 for nowhere; and the word as
+ * it is.  False if the word is not mapped (or absent). */
 bool ri_chain_read(const struct ri_chain *chain, uint64_t node, enum ri_direction direction,
 		   uint64_t *ret_node, uint64_t *ret_value);
 
