@@ -16,7 +16,8 @@
  * never stopped (uninterruptible, such as the parent in vfork) and cannot be
  * detached.  If refinspect is killed, the same happens.
  *
- * The pause is from the first interrupt to the last release.  Blind spots: a
+ * The pause is from the first interrupt to the last release; memory for the copy
+ * is found before.  Blind spots: a
  * thread in an uninterruptible wait has no registers to give but its stack
  * pointer; a few system calls (epoll_wait among them) return EINTR in a thread
  * that was stopped in them, as they do after SIGSTOP and SIGCONT.
@@ -29,6 +30,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 #include <sys/user.h>
@@ -70,6 +72,7 @@ struct session {
 	struct ri_error *error; /* what the helper thread came to; null: success */
 	uint8_t *known;         /* a bit per thread number */
 	uint64_t started_ns;    /* the first interrupt, or 0 */
+	struct ri_live_buffer buffer; /* prepared for the copy; empty once it is taken */
 	RI_VEC(struct tracee) tracees;
 };
 
@@ -362,6 +365,14 @@ static void take_threads(struct session *session)
 	}
 }
 
+static struct ri_error *copy_memory(struct session *session, pid_t tid, bool use_mem)
+{
+	struct ri_live_buffer buffer = session->buffer;
+
+	session->buffer = (struct ri_live_buffer){ 0 };
+	return ri_live_copy(session->target, tid, use_mem, &buffer, session->gaps);
+}
+
 /* Copies while everything stands. */
 static struct ri_error *copy_stopped(struct session *session)
 {
@@ -380,7 +391,7 @@ static struct ri_error *copy_stopped(struct session *session)
 	tid = target->threads[0].tid;
 	ri_proc_describe(target, tid);
 	error = ri_proc_read_mappings(target, tid, session->gaps);
-	return error ? error : ri_live_copy(target, tid, false, session->gaps);
+	return error ? error : copy_memory(session, tid, false);
 }
 
 static void release(struct session *session)
@@ -425,6 +436,7 @@ static struct ri_error *seize_and_copy(struct session *session)
 	pthread_t helper;
 	int failed;
 
+	ri_live_prepare(session->target->pid, &session->buffer);
 	sigemptyset(&terminal_stops);
 	sigaddset(&terminal_stops, SIGTSTP);
 	sigaddset(&terminal_stops, SIGTTIN);
@@ -492,7 +504,7 @@ static struct ri_error *copy_held(struct session *session,
 	ri_proc_describe(target, tid);
 	error = ri_proc_read_mappings(target, tid, session->gaps);
 	if (!error)
-		error = ri_live_copy(target, tid, true, session->gaps);
+		error = copy_memory(session, tid, true);
 	if (error && error->code == RI_ERROR_PERMISSION) {
 		ri_error_destroy(error);
 		error = ri_error_create(RI_ERROR_PERMISSION,
@@ -524,6 +536,8 @@ struct ri_error *ri_target_open_live(pid_t pid, const struct ri_target_live_opti
 		free(session.tracees.items[i].thread.vector);
 	ri_vec_deinit(&session.tracees);
 	free(session.known);
+	if (session.buffer.p)
+		munmap(session.buffer.p, session.buffer.size_bytes);
 	if (error) {
 		ri_target_close(target);
 		return error;

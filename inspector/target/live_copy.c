@@ -16,7 +16,8 @@
  * Not copied: devices (reading may have effects), and of large mappings with a
  * file behind them all but the pages that tell of the process (see policies).
  *
- * Cost: the pause is this function.  A page that cannot be read costs a few
+ * Cost: the pause is spent here, which is why memory for the copy is found and
+ * cleared before, while the process still runs, by a plan made for that alone.  A page that cannot be read costs a few
  * system calls; a mapping that only fails is given up after FAILURES_MAX pages.
  * Blind spots: large shared mappings are copied only as far as this process has
  * their pages in its page tables; the rest is MISSING.
@@ -44,6 +45,17 @@
 
 /* From this size on, a job is given huge pages to write to. */
 #define HUGE_JOB_BYTES (4ull << 20)
+
+/* Room for what a process adds to its memory before it is stopped. */
+#define SPARE_BYTES (1u << 20)
+
+/* Smaller jobs find their memory as they are written. */
+#define POPULATE_BYTES (64u << 10)
+
+/* Older headers do not have it. */
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
 
 /* Copied in one system call at most. */
 #define BATCH_IOVECS 256
@@ -281,26 +293,43 @@ static void plan_mapping(struct copy *copy, const struct ri_mapping *mapping)
 
 /*
  * The buffer: small pages by default, for thread stacks and the like are mostly
- * holes; large ones where a job fills them.
+ * holes; large ones where a job fills them.  Null when there is no memory.
  */
-static struct ri_error *create_buffer(struct copy *copy)
+static uint8_t *map_buffer(const struct copy *copy, uint64_t size_bytes)
 {
-	void *p = mmap(NULL, copy->buffer_bytes + 1, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	uint8_t *p = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (p == MAP_FAILED)
-		return ri_error_create_errno(errno, "memory for a copy of the process (%llu MiB)",
-					     (unsigned long long)copy->buffer_bytes >> 20);
-	copy->buffer = p;
-	ri_image_own_mapping(copy->target->image, p, copy->buffer_bytes + 1);
-	(void)madvise(p, copy->buffer_bytes + 1, MADV_NOHUGEPAGE);
+		return NULL;
+	(void)madvise(p, size_bytes, MADV_NOHUGEPAGE);
 	for (size_t i = 0; i < copy->jobs.count; i++) {
 		const struct job *job = &copy->jobs.items[i];
 
 		if (job->end - job->start >= HUGE_JOB_BYTES)
-			(void)madvise(copy->buffer + job->offset, job->end - job->start,
-				      MADV_HUGEPAGE);
+			(void)madvise(p + job->offset, job->end - job->start, MADV_HUGEPAGE);
 	}
+	return p;
+}
+
+static struct ri_error *take_buffer(struct copy *copy, const struct ri_live_buffer *buffer)
+{
+	uint64_t size_bytes = copy->buffer_bytes + 1;
+
+	if (buffer->size_bytes >= size_bytes) {
+		copy->buffer = buffer->p;
+		size_bytes = buffer->size_bytes;
+	} else {
+		if (buffer->p)
+			munmap(buffer->p, buffer->size_bytes);
+		copy->buffer = map_buffer(copy, size_bytes);
+	}
+	if (!copy->buffer)
+		return ri_error_create(RI_ERROR_IO,
+				       "there is no memory for a copy of process %d (%llu MiB)",
+				       (int)copy->target->pid,
+				       (unsigned long long)copy->buffer_bytes >> 20);
+	ri_image_own_mapping(copy->target->image, copy->buffer, size_bytes);
 	return NULL;
 }
 
@@ -463,26 +492,74 @@ static void fill_image(struct copy *copy)
 	}
 }
 
+static void plan(struct copy *copy)
+{
+	copy->pagemap = ri_pagemap_open(copy->tid);
+	for (size_t i = 0; i < copy->target->mapping_count; i++)
+		plan_mapping(copy, &copy->target->mappings[i]);
+	ri_pagemap_close(copy->pagemap);
+}
+
+static void deinit(struct copy *copy)
+{
+	if (copy->mem_fd >= 0)
+		close(copy->mem_fd);
+	ri_vec_deinit(&copy->pieces);
+	ri_vec_deinit(&copy->jobs);
+	ri_vec_deinit(&copy->lost);
+}
+
+/* Has the kernel find the pages that the jobs will write to. */
+static void populate(const struct copy *copy, uint8_t *buffer)
+{
+	for (size_t i = 0; i < copy->jobs.count; i++) {
+		const struct job *job = &copy->jobs.items[i];
+
+		if (job->end - job->start >= POPULATE_BYTES &&
+		    madvise(buffer + job->offset, job->end - job->start, MADV_POPULATE_WRITE))
+			return; /* before Linux 5.14, or no memory */
+	}
+}
+
+void ri_live_prepare(pid_t tid, struct ri_live_buffer *ret)
+{
+	struct ri_target target = { .pid = tid };
+	struct ri_gaps gaps;
+	struct copy copy = { .target = &target, .gaps = &gaps, .tid = tid, .mem_fd = -1 };
+	struct ri_error *error;
+
+	*ret = (struct ri_live_buffer){ 0 };
+	ri_gaps_init(&gaps);
+	error = ri_proc_read_mappings(&target, tid, &gaps);
+	if (!error) {
+		plan(&copy);
+		/* the process may grow until it is stopped */
+		ret->size_bytes = copy.buffer_bytes + copy.buffer_bytes / 8 + SPARE_BYTES;
+		ret->p = map_buffer(&copy, ret->size_bytes);
+		if (ret->p)
+			populate(&copy, ret->p);
+		else
+			ret->size_bytes = 0;
+	}
+	ri_error_destroy(error);
+	ri_gaps_deinit(&gaps);
+	ri_target_deinit_mappings(&target);
+	deinit(&copy);
+}
+
 struct ri_error *ri_live_copy(struct ri_target *target, pid_t tid, bool use_mem,
-			      struct ri_gaps *gaps)
+			      const struct ri_live_buffer *buffer, struct ri_gaps *gaps)
 {
 	struct copy copy = { .target = target, .gaps = gaps, .tid = tid, .use_mem = use_mem,
 			     .mem_fd = -1 };
 	struct ri_error *error;
 
-	copy.pagemap = ri_pagemap_open(tid);
-	for (size_t i = 0; i < target->mapping_count; i++)
-		plan_mapping(&copy, &target->mappings[i]);
-	ri_pagemap_close(copy.pagemap);
-	error = create_buffer(&copy);
+	plan(&copy);
+	error = take_buffer(&copy, buffer);
 	if (!error)
 		error = run_jobs(&copy);
 	if (!error)
 		fill_image(&copy);
-	if (copy.mem_fd >= 0)
-		close(copy.mem_fd);
-	ri_vec_deinit(&copy.pieces);
-	ri_vec_deinit(&copy.jobs);
-	ri_vec_deinit(&copy.lost);
+	deinit(&copy);
 	return error;
 }

@@ -71,16 +71,34 @@ void ri_pagemap_close(struct ri_pagemap *pagemap);
 bool ri_pagemap_find(struct ri_pagemap *pagemap, uint64_t start, uint64_t end, bool only_private,
 		     struct ri_page_runs *runs);
 
+/* Makes ri_pagemap_find() do without the system call of newer kernels: for tests
+ * of what happens on older ones. */
+void ri_pagemap_refuse_scan(struct ri_pagemap *pagemap);
+
 /* --- live_copy.c: the copy --- */
+
+/* Memory to copy to; it becomes the image's. */
+struct ri_live_buffer {
+	uint8_t *p;
+	uint64_t size_bytes;
+};
+
+/*
+ * Makes room for a copy of `tid`'s process while it still runs, by what its
+ * mappings are now, so that the pause is not spent on finding memory.  Where
+ * that fails, the buffer is empty and ri_live_copy() makes its own.
+ */
+void ri_live_prepare(pid_t tid, struct ri_live_buffer *ret);
 
 /*
  * Copies the memory of the stopped process that `tid` belongs to into the
  * target's image, by target->mappings, and sets bytes_copied.  `use_mem` reads
  * /proc/TID/mem alone.  RI_ERROR_PERMISSION when nothing may be read,
  * RI_ERROR_NOT_FOUND when the process ended meanwhile; what else cannot be read
- * becomes MISSING and a gap.
+ * becomes MISSING and a gap.  Takes `buffer` over, which may be empty or too
+ * small.
  */
 struct ri_error *ri_live_copy(struct ri_target *target, pid_t tid, bool use_mem,
-			      struct ri_gaps *gaps);
+			      const struct ri_live_buffer *buffer, struct ri_gaps *gaps);
 
 #endif

@@ -76,6 +76,11 @@ void ri_pagemap_close(struct ri_pagemap *pagemap)
 	free(pagemap);
 }
 
+void ri_pagemap_refuse_scan(struct ri_pagemap *pagemap)
+{
+	pagemap->scan_refused = true;
+}
+
 static void add_run(struct ri_page_runs *runs, size_t first, uint64_t start, uint64_t end)
 {
 	struct ri_page_run *run;

@@ -11,16 +11,23 @@
 #include "target/target.h"
 #include "target/target_private.h"
 
+void ri_target_deinit_mappings(struct ri_target *target)
+{
+	for (size_t i = 0; i < target->mapping_count; i++)
+		free(target->mappings[i].path);
+	free(target->mappings);
+	target->mappings = NULL;
+	target->mapping_count = 0;
+}
+
 void ri_target_close(struct ri_target *target)
 {
 	if (!target)
 		return;
 	for (size_t i = 0; i < target->thread_count; i++)
 		free(target->threads[i].vector);
-	for (size_t i = 0; i < target->mapping_count; i++)
-		free(target->mappings[i].path);
 	free(target->threads);
-	free(target->mappings);
+	ri_target_deinit_mappings(target);
 	free(target->path);
 	free(target->command);
 	free(target->arguments);

@@ -17,6 +17,9 @@
  */
 size_t ri_mappings_arrange(struct ri_mapping *mappings, size_t *count);
 
+/* Frees target->mappings. */
+void ri_target_deinit_mappings(struct ri_target *target);
+
 /* Takes the auxv_* fields from an auxiliary vector: pairs of 64-bit words, ended
  * by AT_NULL or by `size_bytes`. */
 void ri_target_take_auxv(struct ri_target *target, const void *auxv, size_t size_bytes);
