@@ -123,6 +123,14 @@ static unsigned classify_typed(const struct ri_classifier *classifier, const str
 	return 0;
 }
 
+/* An interior hit is no reference in general; but a place without a pointee that
+ * is declared to own holds the whole object by a struct inside it. */
+static uint32_t interior_doubt(const struct ri_slot *slot)
+{
+	return slot && slot->kind == RI_SLOT_VOID_POINTER && !slot->in_union ? RI_EDGE_UNTYPED
+									     : RI_EDGE_UNSURE;
+}
+
 /* Any other word: an edge to each object that it hits exactly, else to the innermost. */
 static unsigned classify_object(const struct ri_classifier *classifier,
 				const struct ri_word *word, const struct ri_hit *hit,
@@ -146,7 +154,7 @@ static unsigned classify_object(const struct ri_classifier *classifier,
 	}
 	if (!any_exact && !is_inside(population, hit->object, word->addr))
 		put(&edges[n++], word, hit->object,
-		    RI_EDGE_INTERIOR | (is_back ? 0 : RI_EDGE_UNSURE));
+		    RI_EDGE_INTERIOR | (is_back ? 0 : interior_doubt(word->slot)));
 	return n;
 }
 
