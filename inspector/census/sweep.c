@@ -44,8 +44,16 @@ struct span {
 	bool is_heap;
 };
 
+/* A live magic whose descriptor pointer is damaged: what it belongs to is decided
+ * when all types are known. */
+struct undescribed {
+	uint32_t convention, block;
+	uint64_t header;
+};
+
 struct sweep {
 	struct ri_finder *finder;
+	RI_VEC(struct undescribed) undescribed;
 	RI_VEC(struct pattern) patterns;
 	RI_VEC(struct span) spans;
 	size_t block;       /* the first block that ends behind the last hit */
@@ -196,10 +204,14 @@ static void take_object(struct sweep *sweep, const struct span *span,
 		type = ri_descriptors_type(finder, pattern->index,
 					   ri_finder_pointer(finder, header,
 							     &c->descriptor.field));
-	if (type != RI_NONE)
+	if (type != RI_NONE) {
 		found |= RI_FOUND_DESCRIPTOR;
-	else if (!c->descriptor.is_present || block != RI_NONE)
+	} else if (!c->descriptor.is_present) {
 		type = ri_finder_decide(finder, pattern->index, header, block);
+	} else if (block != RI_NONE) {
+		*ri_push(&sweep->undescribed) =
+			(struct undescribed){ pattern->index, block, header };
+	}
 	if (type == RI_NONE)
 		return;
 	t = &finder->types.items[type];
@@ -322,6 +334,23 @@ static void scan_spans(struct sweep *sweep)
 	}
 }
 
+static void decide_undescribed(struct sweep *sweep)
+{
+	struct ri_finder *finder = sweep->finder;
+
+	for (size_t i = 0; i < sweep->undescribed.count; i++) {
+		const struct undescribed *u = &sweep->undescribed.items[i];
+		uint32_t type = ri_finder_decide(finder, u->convention, u->header, u->block);
+
+		if (type != RI_NONE)
+			ri_finder_add(finder,
+				      u->header -
+					      (uint64_t)finder->types.items[type].header_offset,
+				      type, RI_FOUND_MAGIC);
+	}
+	ri_vec_deinit(&sweep->undescribed);
+}
+
 /*
  * Objects that only their descriptor shows
  */
@@ -430,6 +459,7 @@ void ri_sweep(struct ri_finder *finder)
 		scan_spans(&sweep);
 	}
 	ri_finder_index(finder);
+	decide_undescribed(&sweep);
 	probe_blocks(finder);
 	ri_vec_deinit(&sweep.patterns);
 	ri_vec_deinit(&sweep.spans);
