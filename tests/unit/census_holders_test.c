@@ -215,8 +215,8 @@ static void plain_blocks(void **state)
 	inexact = add_block(&w, HEAP + 0x1100, 48, RI_BLOCK_USED);
 	shape = world_shape(&w, "table", 16);
 	world_slot(&w, shape, 8, RI_SLOT_POINTER, "table.session", SESSION);
-	*ri_push(&w.typed_blocks) = (struct ri_typed_block){ typed, shape, true };
-	*ri_push(&w.typed_blocks) = (struct ri_typed_block){ inexact, shape, false };
+	*ri_push(&w.typed_blocks) = (struct ri_typed_block){ typed, shape, true, 0, false };
+	*ri_push(&w.typed_blocks) = (struct ri_typed_block){ inexact, shape, false, 0, false };
 	poke(&w, HEAP + 0x208, HEAP + 0x100);
 	poke(&w, HEAP + 0x210, HEAP + 0x218); /* itself */
 	poke(&w, HEAP + 0x308, HEAP + 0x100);
