@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #define STATUS_UNUSABLE 2
+#define HUGE_PAGE_BYTES (2u << 20)
 
 static _Noreturn void die_of_memory(size_t size_bytes)
 {
@@ -60,6 +61,16 @@ char *ri_strndup(const char *string, size_t length)
 	memcpy(copy, string, n);
 	copy[n] = '\0';
 	return copy;
+}
+
+void *ri_advise_huge(void *p, size_t size_bytes)
+{
+	uintptr_t start = ((uintptr_t)p + HUGE_PAGE_BYTES - 1) & ~(uintptr_t)(HUGE_PAGE_BYTES - 1);
+	uintptr_t end = ((uintptr_t)p + size_bytes) & ~(uintptr_t)(HUGE_PAGE_BYTES - 1);
+
+	if (start < end && end - start >= 2 * HUGE_PAGE_BYTES)
+		(void)madvise((void *)start, end - start, MADV_HUGEPAGE);
+	return p;
 }
 
 char *ri_format(const char *format, ...)

@@ -22,6 +22,10 @@ void *ri_realloc(void *p, size_t count, size_t size_bytes);
 char *ri_strdup(const char *string);
 char *ri_strndup(const char *string, size_t length);
 
+/* Asks for huge pages below `p`, where it is large enough for them to pay; for arrays that
+ * are read and written at random, before they are first touched.  Returns `p`. */
+void *ri_advise_huge(void *p, size_t size_bytes);
+
 /* A new formatted string, owned by the caller. */
 char *ri_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
 char *ri_vformat(const char *format, va_list args) __attribute__((format(printf, 1, 0)));

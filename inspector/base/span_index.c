@@ -36,6 +36,7 @@ struct cluster {
 struct ri_span_index {
 	struct cluster *clusters; /* ascending */
 	size_t cluster_count, cluster_capacity;
+	struct cluster largest;  /* a copy: most questions are about it */
 	struct record *records;
 	size_t records_bytes;
 	uint32_t *last_span; /* by bit number; null: bit number and span index are the same */
@@ -136,6 +137,10 @@ struct ri_span_index *ri_span_index_create(size_t count,
 	const struct spans spans = { count, start_of, end_of, data };
 	uint64_t record_count = cut_into_clusters(index, &spans);
 
+	for (size_t i = 0; i < index->cluster_count; i++)
+		if (index->clusters[i].end - index->clusters[i].start >
+		    index->largest.end - index->largest.start)
+			index->largest = index->clusters[i];
 	index->records_bytes = (record_count + 1) * sizeof(*index->records);
 	index->records = ri_table_create(index->records_bytes);
 	if (set_bits(index, &spans))
@@ -165,6 +170,8 @@ static const struct cluster *find_cluster(const struct ri_span_index *index, uin
 {
 	size_t low = 0, count = index->cluster_count;
 
+	if (addr - index->largest.start < index->largest.end - index->largest.start)
+		return &index->largest;
 	while (count > 1) {
 		size_t half = count / 2;
 

@@ -2,12 +2,15 @@
 /*
  * The bound: how many words point at a suspect at all; see holders.h.
  *
- * The queries are sorted by start.  Memory is read eight times, once per byte
- * offset of a word, through the census' range filter; what passes is looked up
- * by binary search.  A word that crosses from one range of the image to the next
- * is read on its own.  Cost: eight passes at the speed of reading, whatever the
- * number of queries.
+ * The queries are sorted by start.  Where all of them have the upper 24 bits of
+ * their addresses in common (suspects of one heap), memory is searched once for
+ * those three bytes at any offset; else eight times, once per byte offset of a
+ * word, through the census' range filter.  What passes is looked up by binary
+ * search.  A word that crosses from one range of the image to the next is read on
+ * its own.  Cost: one to eight passes at the speed of reading, whatever the number
+ * of queries.
  */
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +25,10 @@ struct bound {
 	uint64_t *reach;         /* the greatest end of queries[0 .. i] */
 	size_t count;
 	uint64_t low, span;
+	bool has_top;            /* the queries' bits 40 to 63 are all `top` */
+	uint32_t top;
 	ri_words_skip_function *skip;
+	ri_words_top_function *find_top;
 };
 
 static int compare_queries(const void *a, const void *b)
@@ -75,15 +81,31 @@ static void count_words(const struct bound *bound, const uint8_t *p, uint64_t ad
 	}
 }
 
+/* Every word that begins and ends in the range, by its upper bits. */
+static void count_by_top(const struct bound *bound, const struct ri_range *range)
+{
+	size_t n = range->end - range->start >= 8 ? range->end - range->start - 7 : 0;
+
+	for (size_t i = 0; (i = bound->find_top(range->bytes, i, n, bound->top)) < n; i++) {
+		uint64_t word = ri_words_load(range->bytes + i, 0);
+
+		if (word - bound->low < bound->span)
+			count_word(bound, word, range->start + i);
+	}
+}
+
 /* Every word that begins in the range. */
 static void count_range(const struct bound *bound, const struct ri_range *range)
 {
 	uint64_t size = range->end - range->start;
 	uint64_t tail = size < 7 ? size : 7;
 
-	for (unsigned shift = 0; shift < 8 && size >= shift + 8; shift++)
-		count_words(bound, range->bytes + shift, range->start + shift,
-			    (size - shift) / 8);
+	if (bound->has_top)
+		count_by_top(bound, range);
+	else
+		for (unsigned shift = 0; shift < 8 && size >= shift + 8; shift++)
+			count_words(bound, range->bytes + shift, range->start + shift,
+				    (size - shift) / 8);
 	for (uint64_t addr = range->end - tail; addr < range->end; addr++) {
 		uint64_t word;
 
@@ -106,7 +128,8 @@ void ri_holders_bound(const struct ri_target *target, struct ri_bound_query *que
 {
 	struct bound bound = { .image = target->image,
 			       .count = query_count,
-			       .skip = ri_words_skipper() };
+			       .skip = ri_words_skipper(),
+			       .find_top = ri_words_top_finder() };
 	size_t range_count;
 	const struct ri_range *ranges = ri_image_ranges(target->image, &range_count);
 	uint64_t reach = 0;
@@ -126,6 +149,8 @@ void ri_holders_bound(const struct ri_target *target, struct ri_bound_query *que
 	}
 	bound.low = bound.queries[0]->start;
 	bound.span = reach > bound.low ? reach - bound.low : 0;
+	bound.top = (uint32_t)(bound.low >> 40);
+	bound.has_top = reach && (reach - 1) >> 40 == bound.low >> 40;
 	for (size_t i = 0; i < range_count; i++)
 		if (ranges[i].bytes)
 			count_range(&bound, &ranges[i]);

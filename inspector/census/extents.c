@@ -179,9 +179,7 @@ bool ri_extents_resolve(const struct ri_extents *extents, uint32_t entry, uint64
 
 			if (addr < ri_extents_object_end(population, object)) {
 				ret->object = id;
-				ret->block = contains_block(extents->heap, object->block, addr)
-						     ? object->block
-						     : RI_NONE;
+				ret->block = object->block;
 				return true;
 			}
 			id = object->parent;

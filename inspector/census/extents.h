@@ -31,8 +31,8 @@ struct ri_extents {
 	uint32_t *subtree_end;   /* per object: objects (o, subtree_end[o]) lie inside it */
 };
 
-/* What an address lies in: the innermost object, else the used block, else both
- * RI_NONE.  `block` is set with an object too where that lies in a used block. */
+/* What an address lies in: the innermost object, else the used block.  `block` is
+ * the block of the object too, of whatever state, or RI_NONE. */
 struct ri_hit {
 	uint32_t object, block;
 };

@@ -37,7 +37,9 @@ static bool is_root_region(const struct ri_region *region, uint8_t level)
 	return level != RI_REACH_CERTAIN || region->kind == RI_REGION_MODULE;
 }
 
-static void expand(struct walk *walk, uint32_t node, uint8_t level)
+/* Gives `level` to what the edges of `node` lead to; those that were followed at
+ * the level `below` (0: none) need not be looked at. */
+static void expand(struct walk *walk, uint32_t node, uint8_t below, uint8_t level)
 {
 	const struct ri_holders *h = walk->holders;
 
@@ -46,7 +48,9 @@ static void expand(struct walk *walk, uint32_t node, uint8_t level)
 
 		if (edge->flags & RI_EDGE_BORROWS && edge->flags & RI_EDGE_MEMBERSHIP)
 			walk->met_borrowing = true;
-		if (walk->reach[edge->target] & level || !ri_graph_passes(edge->flags, level))
+		if (!ri_graph_passes(edge->flags, level) ||
+		    (below && ri_graph_passes(edge->flags, below)) ||
+		    walk->reach[edge->target] & level)
 			continue;
 		walk->reach[edge->target] |= level;
 		walk->queue[walk->tail++] = edge->target;
@@ -64,7 +68,7 @@ static void drain(struct walk *walk, uint8_t level)
 			__builtin_prefetch(&h->first[walk->queue[walk->head + 8]]);
 		if (ahead > 4)
 			__builtin_prefetch(&h->edges[h->first[walk->queue[walk->head + 4]]]);
-		expand(walk, walk->queue[walk->head++], level);
+		expand(walk, walk->queue[walk->head++], 0, level);
 	}
 }
 
@@ -84,7 +88,7 @@ static void reach_level(struct walk *walk, const struct ri_population *populatio
 	walk->head = walk->tail = 0;
 	for (uint32_t n = 0; n < h->node_count; n++) {
 		if (walk->reach[n] & seed)
-			expand(walk, n, level);
+			expand(walk, n, walk->reach[n] & below, level);
 		walk->reach[n] &= (uint8_t)~seed;
 	}
 	drain(walk, level);

@@ -41,11 +41,13 @@ struct source {
 	bool is_registers;       /* candidate.addr is the word's index */
 	bool is_module;          /* words may belong to static variables */
 	bool has_allocator;
+	bool is_member;          /* an object that some group chains */
 	bool has_links;
 };
 
 struct candidate {
 	uint64_t value, addr;
+	const struct ri_slot *slot;
 	uint32_t source, entry;
 };
 
@@ -92,17 +94,11 @@ static uint64_t object_end(const struct plan *plan, uint32_t o)
 				     &plan->input->population->objects[o]);
 }
 
-/* What is known of the place of the word at `addr`. */
-static const struct ri_slot *find_slot(const struct plan *plan, const struct source *source,
-				       uint64_t addr)
+/* What is known of the word at `addr` of module data. */
+static const struct ri_slot *find_static_slot(const struct plan *plan, uint64_t addr)
 {
-	const struct ri_variable_span *variable;
+	const struct ri_variable_span *variable = ri_variables_find(plan->input, addr);
 
-	if (source->shape)
-		return ri_classify_slot(source->shape, addr - source->start, source->repeats);
-	if (!source->is_module)
-		return NULL;
-	variable = ri_variables_find(plan->input, addr);
 	if (!variable || variable->shape >= plan->input->shapes->shapes.count)
 		return NULL;
 	return ri_classify_slot(&plan->input->shapes->shapes.items[variable->shape],
@@ -141,7 +137,7 @@ static void resolve(struct worker *w, const struct candidate *c)
 	if (!source->is_registers) {
 		word.addr = c->addr;
 		word.index = (uint32_t)((c->addr - source->base) / 8);
-		word.slot = find_slot(plan, source, c->addr);
+		word.slot = source->is_module ? find_static_slot(plan, c->addr) : c->slot;
 		word.is_link = source->has_links && ri_links_has(plan->input->links, c->addr);
 	}
 	n = ri_classify(plan->classifier, &word, &hit, edges);
@@ -169,11 +165,14 @@ static void flush(struct worker *w)
 		if (entry == RI_NONE)
 			continue;
 		id = extents->entries[entry];
-		if (id < population->object_count)
+		if (id < population->object_count) {
+			/* an object may lie across two cache lines */
 			__builtin_prefetch(&population->objects[id]);
-		else
+			__builtin_prefetch((const char *)(&population->objects[id] + 1) - 1);
+		} else {
 			__builtin_prefetch(
 				&w->plan->input->heap->blocks[id - population->object_count]);
+		}
 	}
 	for (uint32_t i = 0; i < w->queue_count; i++)
 		if (w->queue[i].entry != RI_NONE)
@@ -183,10 +182,23 @@ static void flush(struct worker *w)
 	w->is_queued = false;
 }
 
+/* Words that hold nothing wherever they point: headers, and the links of members. */
+static bool is_passed_over(const struct source *source, const struct ri_slot *slot)
+{
+	return slot && (slot->kind == RI_SLOT_HEADER ||
+			(slot->kind == RI_SLOT_LINK && source->is_member));
+}
+
 static void push(struct worker *w, uint64_t value, uint64_t addr)
 {
+	const struct ri_slot *slot = NULL;
 	struct candidate *c;
 
+	if (w->source.shape)
+		slot = ri_classify_slot(w->source.shape, addr - w->source.start,
+					w->source.repeats);
+	if (is_passed_over(&w->source, slot))
+		return;
 	if (w->queue_count == QUEUE_SIZE)
 		flush(w);
 	if (!w->is_queued) {
@@ -199,6 +211,7 @@ static void push(struct worker *w, uint64_t value, uint64_t addr)
 	c = &w->queue[w->queue_count++];
 	c->value = value;
 	c->addr = addr;
+	c->slot = slot;
 	c->source = w->source_count - 1;
 	ri_span_index_prefetch(w->plan->extents->index, value);
 }
@@ -300,6 +313,7 @@ static void sweep_object(struct worker *w, uint32_t o)
 	struct source source = { .start = at, .end = end, .node = o, .object = o,
 				 .block = RI_NONE };
 
+	source.is_member = ri_classify_is_member(plan->classifier->is_member, o);
 	if (object->block != RI_NONE) {
 		const struct ri_block *block = &plan->input->heap->blocks[object->block];
 

@@ -230,6 +230,7 @@ static void assemble_edges(struct assembly *a)
 		h->words_hit += a->sweep.parts[p].words_hit;
 	}
 	h->edges = ri_malloc(a->capacity * sizeof(*h->edges));
+	ri_advise_huge(h->edges, a->capacity * sizeof(*h->edges));
 	for (uint32_t node = 0; node < h->node_count; node++) {
 		uint64_t count = h->first[node + 1];
 
@@ -246,6 +247,12 @@ static void assemble_edges(struct assembly *a)
 	h->edges = ri_realloc(h->edges, h->edge_count, sizeof(*h->edges));
 }
 
+/* A zeroed array that is written at random. */
+static void *large_table(size_t count, size_t size_bytes)
+{
+	return ri_advise_huge(ri_calloc(count, size_bytes), count * size_bytes);
+}
+
 /* The target of an edge that is soon met, to fetch what it needs. */
 static uint32_t target_ahead(const struct ri_holders *h, uint64_t e)
 {
@@ -258,7 +265,7 @@ static void index_targets(struct ri_holders *h)
 {
 	uint64_t sum = 0;
 
-	h->in_first = ri_calloc((size_t)h->object_count + 2, sizeof(*h->in_first));
+	h->in_first = large_table((size_t)h->object_count + 2, sizeof(*h->in_first));
 	for (uint64_t e = 0; e < h->edge_count; e++) {
 		uint32_t later = target_ahead(h, e);
 
@@ -271,7 +278,7 @@ static void index_targets(struct ri_holders *h)
 		sum += h->in_first[o + 2];
 		h->in_first[o + 2] = sum;
 	}
-	h->in_edges = ri_malloc(sum * sizeof(*h->in_edges));
+	h->in_edges = large_table(sum, sizeof(*h->in_edges));
 	for (uint64_t e = 0; e < h->edge_count; e++) {
 		uint32_t later = target_ahead(h, e);
 
@@ -406,8 +413,8 @@ struct ri_holders *ri_holders_run(const struct ri_census_input *input, struct ri
 	free(a.groups);
 	ri_extents_destroy(extents);
 	free(is_member);
-	h->certain = ri_calloc(h->object_count, sizeof(*h->certain));
-	h->possible = ri_calloc(h->object_count, sizeof(*h->possible));
+	h->certain = large_table(h->object_count, sizeof(*h->certain));
+	h->possible = large_table(h->object_count, sizeof(*h->possible));
 	ri_holders_weigh(h, input->shapes);
 	index_targets(h);
 	count_unsearched(h, input, gaps);

@@ -10,8 +10,9 @@
  * points into a block with one object, but not into the object, is an edge to
  * the object.
  *
- * A link word that leads to a member of a recognised group is no edge: the
- * membership stands for it.  Other link words are edges with RI_EDGE_LINK.
+ * Link words of the members of recognised groups, and those that lead to one, are
+ * no edges: the membership stands for them.  Other link words (of an object that
+ * was taken off a list or got lost from it) are edges with RI_EDGE_LINK.
  */
 #ifndef RI_CENSUS_HOLDERS_H
 #define RI_CENSUS_HOLDERS_H
@@ -81,7 +82,8 @@ struct ri_holders {
 	/* per object, for its primary count */
 	uint32_t *certain, *possible;
 	/* coverage */
-	uint64_t bytes_searched, words_hit;
+	uint64_t bytes_searched;
+	uint64_t words_hit;      /* words that point into something, headers and links apart */
 	uint64_t bytes_skipped_free;
 	uint64_t bytes_skipped_unknown; /* in ranges that the heap walk could not read */
 	uint64_t bytes_missing, bytes_untouched;

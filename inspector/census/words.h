@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The census' range filter: passes over the words of memory that cannot be
- * pointers into an extent, at the speed of reading.  Private to census/.
+ * The census' filters: pass over the words of memory that cannot be pointers into
+ * what is looked for, at the speed of reading.  Private to census/.
  */
 #ifndef RI_CENSUS_WORDS_H
 #define RI_CENSUS_WORDS_H
@@ -23,6 +23,14 @@ typedef size_t ri_words_skip_function(const uint8_t *p, size_t i, size_t n, uint
 
 /* The fastest one for this processor. */
 ri_words_skip_function *ri_words_skipper(void);
+
+/*
+ * For words at every byte offset: the least j >= i below n for which the word at
+ * p + j has `top` in its bits 40 to 63, else n.  Reads n + 7 bytes at most.
+ */
+typedef size_t ri_words_top_function(const uint8_t *p, size_t i, size_t n, uint32_t top);
+
+ri_words_top_function *ri_words_top_finder(void);
 
 static inline uint64_t ri_words_load(const uint8_t *p, size_t i)
 {

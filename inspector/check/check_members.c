@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The members of each group: dead-member, foreign-member, wrong-group,
- * two-groups.  One pass over the memberships (or over the foreign nodes) each.
+ * The members of each group: dead-member, foreign-member, wrong-group.  One pass
+ * over the memberships (or over the foreign nodes) each.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -205,59 +205,4 @@ const struct ri_check ri_check_wrong_group = {
 		"another one, nothing, or garbage. Removing it will change the wrong group's "
 		"counter and take the wrong lock. It was moved between groups by half.",
 	.run = run_wrong_group,
-};
-
-static void report_two_groups(const struct ri_check *check, const struct ri_analysis *analysis,
-			      struct ri_findings *findings, const struct ri_membership *a,
-			      const struct ri_membership *b)
-{
-	const struct ri_group *groups = analysis->population->groups;
-	struct ri_finding *finding = ri_finding_of_object(findings, check, analysis, a->object);
-
-	ri_finding_set_group(finding, analysis, a->group);
-	ri_finding_summarize(finding, "%s 0x%" PRIx64 ": one link is chained in %s and in %s",
-			     finding->type_name, finding->addr, ri_group_label(analysis, a->group),
-			     ri_group_label(analysis, b->group));
-	ri_finding_identify(finding, NULL);
-	ri_finding_explain(finding,
-			   "the link member at 0x%" PRIx64 " is reached from heads 0x%" PRIx64
-			   " and 0x%" PRIx64,
-			   a->node, groups[a->group].head, groups[b->group].head);
-	*ri_push(&finding->addrs) = groups[a->group].struct_addr;
-	*ri_push(&finding->addrs) = groups[b->group].struct_addr;
-	/* The chain that came first is broken there, and at most one back pointer fits. */
-	if (groups[a->group].break_count || groups[b->group].break_count)
-		ri_finding_imply(finding, "broken-link");
-	ri_finding_explain(finding, "show 0x%" PRIx64, finding->addr);
-}
-
-static void run_two_groups(const struct ri_check *check, const struct ri_analysis *analysis,
-			   struct ri_findings *findings)
-{
-	const struct ri_population *population = analysis->population;
-	uint32_t *order = ri_memberships_by_node(population);
-	uint64_t reported_node = 0;
-
-	for (size_t i = 1; i < population->membership_count; i++) {
-		const struct ri_membership *a = &population->memberships[order[i - 1]];
-		const struct ri_membership *b = &population->memberships[order[i]];
-
-		if (a->node != b->node || a->group == b->group || a->node == reported_node ||
-		    ((population->groups[a->group].state | population->groups[b->group].state) &
-		     RI_GROUP_HEAD_FREED))
-			continue;
-		reported_node = a->node;
-		report_two_groups(check, analysis, findings, a, b);
-	}
-	free(order);
-}
-
-const struct ri_check ri_check_two_groups = {
-	.code = "two-groups",
-	.severity = RI_SEVERITY_ERROR,
-	.summary = "the same link member is chained in two groups",
-	.help = "One link member is reached from two heads. A link can be in one chain only: the "
-		"two chains share their tails, and removing the object damages one of them. It was "
-		"added to a second group without being removed from the first.",
-	.run = run_two_groups,
 };

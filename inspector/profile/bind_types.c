@@ -16,7 +16,7 @@
 struct typing {
 	const struct ri_profile_type *from;
 	const struct ri_type *type; /* its struct, or null */
-	int64_t adjust_bytes;       /* from the struct's start to the convention's: -header offset */
+	int64_t adjust_bytes;       /* to offsets in the struct: -header offset */
 	struct ri_convention *to;
 };
 
@@ -412,7 +412,8 @@ static bool find_type(struct ri_binder *binder, struct typing *typing)
 				      from->size_bytes != 0);
 	if (typing->type && from->size_bytes && typing->type->size_bytes != from->size_bytes) {
 		ri_gaps_add(binder->gaps, RI_GAP_TOLD, "profile",
-			    "struct %s of this program has %llu bytes, not the %llu of profile '%s'",
+			    "struct %s of this program has %llu bytes, not the %llu of profile "
+			    "'%s'",
 			    typing->type->name ? typing->type->name : from->type.text,
 			    (unsigned long long)typing->type->size_bytes,
 			    (unsigned long long)from->size_bytes, binder->profile->name.text);
@@ -457,7 +458,8 @@ static void bind_type(struct ri_binder *binder, const struct ri_profile_type *fr
 		return;
 	bind_rest(binder, &typing);
 	bind_payload(binder, &typing, &root);
-	root.count_offset = (uint64_t)(convention.counts[0].field.offset_bytes + root.header_offset);
+	root.count_offset =
+		(uint64_t)(convention.counts[0].field.offset_bytes + root.header_offset);
 	*ri_push(&binder->layout->conventions) = convention;
 	*ri_push(&binder->bound->roots) = root;
 	binder->end_root = binder->bound->roots.count;

@@ -26,7 +26,7 @@ struct ri_field {
 	uint8_t bit_shift;       /* within that storage */
 	uint8_t bit_size;        /* 0: all of it */
 	bool is_signed;
-	uint32_t text_bytes;     /* names alone: not 0: no pointer but that many characters, inline */
+	uint32_t text_bytes;     /* names alone; not 0: that many characters inline, no pointer */
 };
 
 /* Reads `field` relative to `base`; sign- or zero-extended.  False if not mapped. */
@@ -190,7 +190,7 @@ struct ri_group_rule {
 	/* The link words, relative to link_offset; -1: absent.  TREE: next is the left child.
 	 * HLIST, TAILQ: prev is the address of the word that points here. */
 	int64_t next_offset, prev_offset, parent_offset, right_offset;
-	int64_t head_first_offset, head_last_offset; /* in the head; -1: absent; HASH: in a bucket */
+	int64_t head_first_offset, head_last_offset; /* in the head or bucket; -1: absent */
 	struct ri_field back;    /* relative like the link */
 	bool back_to_head;
 	struct ri_condition rule; /* relative like the link */
@@ -199,7 +199,7 @@ struct ri_group_rule {
 	uint64_t node_bytes;     /* 0: intrusive */
 	int64_t payload_offset;  /* of the pointer to the element (its P), in the node */
 	/* ARRAY, HASH: slots (pointers to elements, or heads of kind `bucket`) */
-	bool head_is_pointer;    /* the head member points at the first slot; else it is that slot */
+	bool head_is_pointer;    /* the head member points at the first slot; else it is one */
 	uint64_t slot_bytes;     /* distance of slots */
 	uint64_t fixed_length;   /* number of slots, from DWARF; 0: see `length` */
 	struct ri_field length;  /* relative to the head struct */

@@ -97,7 +97,7 @@ static void write_also(FILE *stream, const struct ri_finding *finding)
 		return;
 	fputs("    also:", stream);
 	for (size_t i = 0; i < finding->also.count; i++)
-		fprintf(stream, " %s", finding->also.items[i]);
+		fprintf(stream, "%s %s", i ? "," : "", finding->also.items[i]);
 	fputc('\n', stream);
 }
 

@@ -427,19 +427,22 @@ static void memberships_stand_for_link_words(void **state)
 {
 	struct world w;
 	struct three t;
-	uint32_t data, stray;
+	uint32_t data, stray, lost;
 
 	(void)state;
 	world_init(&w);
 	t = add_three(&w);
 	stray = add_block_object(&w, HEAP + 0x400, CONN);
+	lost = add_block_object(&w, HEAP + 0x500, CONN);
 	*ri_push(&w.layout.groups) = (struct ri_group_rule){ .kind = RI_LINK_LIST,
 							     .head_first_offset = 0,
 							     .head_last_offset = 8 };
 	poke(&w, DATA + 0x40, HEAP + 0x108); /* first */
 	poke(&w, DATA + 0x48, HEAP + 0x208); /* last */
 	poke(&w, HEAP + 0x108, HEAP + 0x208);
-	poke(&w, HEAP + 0x208, HEAP + 0x408); /* a link word to no member */
+	poke(&w, HEAP + 0x208, HEAP + 0x508); /* a member's link word, to no member */
+	poke(&w, HEAP + 0x408, HEAP + 0x508); /* no member's, to no member */
+	poke(&w, HEAP + 0x508, HEAP + 0x108); /* no member's, to a member */
 	add_group(&w, "owning", DATA + 0x40, RI_NONE, RI_WEIGHT_FIXED, 1);
 	add_member(&w, t.a);
 	add_member(&w, t.b);
@@ -459,7 +462,7 @@ static void memberships_stand_for_link_words(void **state)
 		    "group:unknown", RI_EDGE_POSSIBLE);
 	assert_edge(find_edge(&w, w.holders->node_count - 1, RI_NONE, t.session),
 		    "group:owning (weight 0)", RI_EDGE_BORROWS);
-	assert_edge(find_edge(&w, t.b, 1, stray), "link", RI_EDGE_LINK | RI_EDGE_INTERIOR);
+	assert_edge(find_edge(&w, stray, 1, lost), "link", RI_EDGE_LINK | RI_EDGE_INTERIOR);
 	assert_int_equal(w.holders->edge_count, 6);
 	assert_int_equal(w.holders->certain[t.a], 1);
 	assert_int_equal(w.holders->possible[t.a], 0);
@@ -700,15 +703,16 @@ static void link_words_by_address(void **state)
 	world_deinit(&w);
 }
 
-static void the_bound_counts_every_offset(void **state)
+/* With a query far away the upper bits of the addresses are not all the same. */
+static void bound_counts_every_offset(size_t query_count)
 {
 	struct world w;
 	uint64_t across = HEAP + 0x23f;
 	struct ri_bound_query queries[] = { { HEAP + 0x200, HEAP + 0x240, 9 },
 					    { HEAP + 0x100, HEAP + 0x140, 9 },
-					    { HEAP + 0x110, HEAP + 0x120, 9 } };
+					    { HEAP + 0x110, HEAP + 0x120, 9 },
+					    { 0x7f0000000000, 0x7f0000000010, 9 } };
 
-	(void)state;
 	world_init(&w);
 	poke(&w, HEAP + 0x100, HEAP + 0x100);   /* its own word; the inner query counts none */
 	poke(&w, HEAP + 0x100 + 8, HEAP + 0x110); /* own for the outer, not for the inner */
@@ -718,12 +722,21 @@ static void the_bound_counts_every_offset(void **state)
 	poke(&w, STACK, HEAP + 0x140); /* one byte behind */
 	memcpy(w.memory[1] + PART_BYTES - 3, &across, 3); /* from one range into the next */
 	memcpy(w.memory[2], (const char *)&across + 3, 5);
+	poke(&w, RODATA + 0x105, 0x7f000000000f);
 	w.thread.registers[RI_REG_RAX] = HEAP + 0x201;
-	ri_holders_bound(&w.target, queries, 3);
+	ri_holders_bound(&w.target, queries, query_count);
 	assert_int_equal(queries[0].words, 2);
 	assert_int_equal(queries[1].words, 3);
 	assert_int_equal(queries[2].words, 2);
+	assert_int_equal(queries[3].words, query_count == 4 ? 1 : 9);
 	world_deinit(&w);
+}
+
+static void the_bound_counts_every_offset(void **state)
+{
+	(void)state;
+	bound_counts_every_offset(3);
+	bound_counts_every_offset(4);
 }
 
 int main(void)

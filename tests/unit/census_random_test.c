@@ -250,9 +250,9 @@ static void expect_word(struct naive *n, const struct naive_word *word)
 
 	if (inner == RI_NONE && block == RI_NONE)
 		return;
-	n->hits++;
-	if (slot == HEADER)
+	if (slot == HEADER || (slot == LINK && is_member(w, word->object)))
 		return;
+	n->hits++;
 	if (inner == RI_NONE)
 		expect_block(n, word, block);
 	else if (slot != LINK)

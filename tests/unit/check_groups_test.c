@@ -367,6 +367,21 @@ static void test_two_groups(void **state)
 	assert_true(finding_implies(f, "broken-link"));
 	world_destroy(w);
 
+	/* Two chains that share their tail have one cause; the longer chain is named, in
+	 * whichever order they lie. */
+	for (uint32_t first = 0; first < 2; first++) {
+		w = world_create();
+		world_group(w, first ? "fired" : "pending", first ? 3 : 0, first ? 3 : 6);
+		world_group(w, first ? "pending" : "fired", first ? 0 : 3, first ? 6 : 3);
+		w->layout.groups.items[0].back.is_present = false;
+		world_check(w);
+		f = world_only(w, "two-groups");
+		assert_int_equal(f->addr, world_addr(3));
+		assert_string_equal(f->group_name, "pending");
+		assert_true(finding_says(f, "share 3 members"));
+		world_destroy(w);
+	}
+
 	/* The clean twin: two links of one object. */
 	w = world_create();
 	world_group(w, "all_conns", 0, 3);

@@ -195,7 +195,7 @@ static struct bound bind_all(const struct world *world, const char *const *texts
 			     const bool *is_user, size_t count)
 {
 	struct ri_profile *profiles[4] = { NULL };
-	struct bound bound = { NULL };
+	struct bound bound = { .layout = NULL };
 
 	for (size_t i = 0; i < count; i++) {
 		struct ri_error *error =
@@ -357,7 +357,8 @@ static void test_a_header_known_by_a_typedef_alone(void **state)
 
 static void test_embedding_a_counted_struct(void **state)
 {
-	struct bound bound = bind(*state, V "types: [{struct: obj, counts: uses, label: object}]\n");
+	struct bound bound = bind(*state, V
+		"types: [{struct: obj, counts: uses, label: object}]\n");
 	const struct ri_counted_type *obj = get_type(&bound, "object");
 	const struct ri_counted_type *derived = get_type(&bound, "derived");
 

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The census' filters against loops over every word. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/memory.h"
+#include "census/words.h"
+
+#define LOW 0x560000001000ull
+#define SPAN 0x100000ull
+
+static uint32_t next_random(uint64_t *seed)
+{
+	*seed = *seed * 6364136223846793005ull + 1442695040888963407ull;
+	return (uint32_t)(*seed >> 33);
+}
+
+/* Bytes among which are a few words on both sides of both ends of the range. */
+static uint8_t *make_bytes(size_t size_bytes, uint64_t *seed)
+{
+	static const uint64_t words[] = { LOW - 1, LOW, LOW + SPAN - 1, LOW + SPAN, 0,
+					  UINT64_MAX, LOW | 1ull << 63, 0x56ffffffffffull };
+	uint8_t *bytes = ri_malloc(size_bytes);
+
+	for (size_t i = 0; i < size_bytes; i++)
+		bytes[i] = (uint8_t)(next_random(seed) % 4 ? 0 : next_random(seed));
+	for (size_t k = 0; size_bytes >= 8 && k < size_bytes / 200 + 1; k++)
+		memcpy(bytes + next_random(seed) % (size_bytes - 7),
+		       &words[next_random(seed) % 8], 8);
+	return bytes;
+}
+
+static void skipped_groups_have_no_word_in_the_range(void **state)
+{
+	ri_words_skip_function *skip_groups = ri_words_skipper();
+	uint64_t seed = 5;
+
+	(void)state;
+	for (unsigned round = 0; round < 400; round++) {
+		size_t n = next_random(&seed) % 200, offset = next_random(&seed) % 8;
+		uint8_t *bytes = make_bytes(n * 8 + offset, &seed);
+		const uint8_t *p = bytes + offset;
+
+		for (size_t i = 0; i < n; i++) {
+			size_t end = skip_groups(p, i, n, LOW, SPAN), found = 0;
+
+			assert_true(end >= i && end <= n && (end - i) % RI_WORDS_GROUP == 0);
+			for (size_t k = i; k < end; k++)
+				assert_false(ri_words_load(p, k) - LOW < SPAN);
+			for (size_t k = end; n - end >= RI_WORDS_GROUP && k < end + RI_WORDS_GROUP; k++)
+				found += ri_words_load(p, k) - LOW < SPAN;
+			assert_true(n - end < RI_WORDS_GROUP || found);
+		}
+		free(bytes);
+	}
+}
+
+static void upper_bytes_are_found_at_every_offset(void **state)
+{
+	ri_words_top_function *find = ri_words_top_finder();
+	uint64_t seed = 6;
+	size_t total = 0;
+
+	(void)state;
+	for (unsigned round = 0; round < 400; round++) {
+		size_t n = next_random(&seed) % 300, expected = 0;
+		uint8_t *bytes = make_bytes(n + 7, &seed);
+
+		for (size_t i = 0; i < n; i = expected + 1, total++) {
+			expected = i;
+			while (expected < n && ri_words_load(bytes + expected, 0) >> 40 != 0x56)
+				expected++;
+			assert_int_equal(find(bytes, i, n, 0x56), expected);
+		}
+		free(bytes);
+	}
+	assert_true(total > 500);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(skipped_groups_have_no_word_in_the_range),
+		cmocka_unit_test(upper_bytes_are_found_at_every_offset),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
