@@ -18,6 +18,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define MAX_TYPES 32 /* that $ref variables are given */
+
 struct ri_error *ri_gdb_answer_directory(const char *base, pid_t gdb_pid, char **ret)
 {
 	char *path = ri_format("%s/refcheck-%d", base, (int)gdb_pid);
@@ -86,10 +88,11 @@ void ri_gdb_answer_echo(FILE *script, FILE *text, size_t max_lines)
 	while ((length = getline(&line, &capacity, text)) > 0) {
 		if (line[length - 1] == '\n')
 			length--;
-		if (count++ < max_lines)
+		count++;
+		if (!max_lines || count <= max_lines)
 			echo_line(script, line, (size_t)length);
 	}
-	if (count > max_lines) {
+	if (max_lines && count > max_lines) {
 		free(line);
 		line = ri_format("... %zu more lines; narrow the command with --type, --group, "
 				 "--code or --limit", count - max_lines);
@@ -109,27 +112,73 @@ static bool is_plain_type_name(const char *name)
 	return true;
 }
 
-static void write_ref(FILE *script, size_t number, const struct ri_gdb_ref *ref, unsigned thread)
+void ri_gdb_answer_try(FILE *script, unsigned thread, bool is_silent, const char *command)
 {
-	fprintf(script, "set $ref%zu = (void *) 0x%" PRIx64 "\n", number, ref->addr);
-	if (!thread || !is_plain_type_name(ref->type_name))
+	/* the command line's only way to go on after an error; it takes a number alone */
+	if (thread)
+		fprintf(script, "thread apply %u -q %s -- ", thread, is_silent ? "-s" : "-c");
+	fprintf(script, "%s\n", command);
+}
+
+/* Sets $refcheck_typeN to a null pointer of that type; one that gdb does not know
+ * leaves a void pointer. */
+static void write_type(FILE *script, size_t number, const char *name, unsigned thread)
+{
+	char *command;
+
+	fprintf(script, "set $refcheck_type%zu = (void *) 0\n", number);
+	if (!thread)
 		return;
-	/* `thread apply` is the command line's only way to go on after an error: a type that
-	 * gdb does not know leaves the void pointer */
-	fprintf(script,
-		"thread apply %u -q -s -- set $ref%zu = (struct %s *) 0x%" PRIx64 "\n", thread,
-		number, ref->type_name, ref->addr);
+	/* typedefs, namespaces and templates */
+	command = ri_format("with language c++ -- set $refcheck_type%zu = (%s *) 0", number, name);
+	ri_gdb_answer_try(script, thread, true, command);
+	free(command);
+	if (strpbrk(name, ":<"))
+		return;
+	/* in C a tag may have a variable's name beside it */
+	command = ri_format("set $refcheck_type%zu = (struct %s *) 0", number, name);
+	ri_gdb_answer_try(script, thread, true, command);
+	free(command);
+}
+
+/* The number of the type variable for `name`, written the first time that it is
+ * asked for: gdb looks through all debug information for a type that is not
+ * there.  0: not a name for gdb, or too many. */
+static size_t get_type(FILE *script, const char *names[MAX_TYPES], const char *name,
+		       unsigned thread)
+{
+	if (!is_plain_type_name(name))
+		return 0;
+	for (size_t i = 0; i < MAX_TYPES; i++) {
+		if (!names[i]) {
+			names[i] = name;
+			write_type(script, i + 1, name, thread);
+			return i + 1;
+		}
+		if (!strcmp(names[i], name))
+			return i + 1;
+	}
+	return 0;
 }
 
 void ri_gdb_answer_variables(FILE *script, int status, const ri_gdb_ref_list *refs,
 			     unsigned stale_count, unsigned thread)
 {
 	enum { MAX_STALE = 100000 };
+	const char *names[MAX_TYPES] = { NULL };
 
 	fprintf(script, "set $refcheck_status = %d\n", status);
 	fprintf(script, "set $refcheck_count = %zu\n", refs->count);
-	for (size_t i = 0; i < refs->count; i++)
-		write_ref(script, i + 1, &refs->items[i], thread);
+	for (size_t i = 0; i < refs->count; i++) {
+		const struct ri_gdb_ref *ref = &refs->items[i];
+		size_t type = get_type(script, names, ref->type_name, thread);
+
+		if (type)
+			fprintf(script, "set $ref%zu = (typeof ($refcheck_type%zu)) 0x%" PRIx64 "\n",
+				i + 1, type, ref->addr);
+		else
+			fprintf(script, "set $ref%zu = (void *) 0x%" PRIx64 "\n", i + 1, ref->addr);
+	}
 	if (stale_count > MAX_STALE)
 		stale_count = MAX_STALE;
 	for (size_t i = refs->count; i < stale_count; i++)

@@ -7,6 +7,7 @@
 #ifndef RI_CLI_GDB_ANSWER_H
 #define RI_CLI_GDB_ANSWER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/types.h>
@@ -33,14 +34,18 @@ struct ri_error *ri_gdb_answer_directory(const char *base, pid_t gdb_pid, char *
 struct ri_error *ri_gdb_answer_open(const char *directory, const char *name, FILE **ret);
 
 /* `echo` lines for the text in `text` (read from its start), at most
- * `max_lines` of them, then how many were left out. */
+ * `max_lines` of them (0: all), then how many were left out. */
 void ri_gdb_answer_echo(FILE *script, FILE *text, size_t max_lines);
 
 /* Sets $refcheck_status, $refcheck_count and $ref1 ...; the `stale_count`
  * variables of an earlier run beyond them become void.  `thread` is gdb's
- * number of the selected thread, 0 for none. */
+ * number of the selected thread, 0 for none: then the pointers stay void ones. */
 void ri_gdb_answer_variables(FILE *script, int status, const ri_gdb_ref_list *refs,
 			     unsigned stale_count, unsigned thread);
+
+/* A line that goes on after an error of the gdb command `command`: silently, or
+ * with gdb's message.  Needs a thread; with none the command stands alone. */
+void ri_gdb_answer_try(FILE *script, unsigned thread, bool is_silent, const char *command);
 
 /* The line that removes the directory; gdb has the script open then. */
 void ri_gdb_answer_remove(FILE *script, const char *directory);

@@ -27,17 +27,23 @@ struct ri_gdb_context {
 	unsigned argument_count;  /* as gdb counted them; more than arguments: some were lost */
 	unsigned thread;          /* gdb's number of the selected thread, 0: none */
 	unsigned ref_count;       /* $ref variables that an earlier run left */
+	RI_VEC(uint64_t) refs;    /* what they hold, $ref1 first; 0: no address */
 	enum ri_gdb_stratum stratum;
 	char *core_path, *exe_path; /* or null */
 	pid_t pid;                /* 0: none */
 	char *sysroot;            /* or null; "target:" is left out */
 	RI_VEC(char *) debug_dirs; /* null-terminated */
-	struct ri_thread *threads; /* with their registers */
+	struct ri_thread *threads; /* of every inferior, with their registers; live processes alone */
 	size_t thread_count;
 };
 
 /* Reads `stream` to its end.  RI_ERROR_INPUT when the text is not whole. */
 struct ri_error *ri_gdb_context_read(FILE *stream, struct ri_gdb_context *ret);
+
+/* Puts the values of $ref1, $ref2, ... where arguments name them ("$ref1",
+ * "--object=$ref1"); one without a value stays as it is. */
+void ri_gdb_context_expand_refs(struct ri_gdb_context *context);
+
 void ri_gdb_context_deinit(struct ri_gdb_context *context);
 
 #endif
