@@ -18,6 +18,7 @@
 #include "census/shapes_private.h"
 #include "census/type_walk.h"
 
+#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -368,6 +369,19 @@ static void lay_out_struct(struct builder *b, const struct ri_type *type, uint64
 	mark_struct(b, type, offset);
 }
 
+/* An integer that is a pointer because a profile says how it is encoded. */
+static void lay_out_encoded(struct builder *b, const struct ri_type *type, uint64_t offset)
+{
+	const struct ri_layout *layout = b->shapes->layout;
+	bool is_encoded = false;
+
+	for (size_t i = 0; i < layout->encodings.count && type->size_bytes == 8; i++)
+		is_encoded |= !fnmatch(layout->encodings.items[i].pattern, b->path.items, 0);
+	if (is_encoded && !is_misplaced(offset))
+		add_slot(b, offset, RI_SLOT_VOID_POINTER)->class_index = ri_shapes_class_worth(
+			b->shapes, b->path.items, b->kind, true, 1, false);
+}
+
 static void lay_out(struct builder *b, const struct ri_type *type, uint64_t offset)
 {
 	type = ri_type_bare(b->shapes->types, type);
@@ -387,6 +401,9 @@ static void lay_out(struct builder *b, const struct ri_type *type, uint64_t offs
 		break;
 	case RI_TYPE_STRUCT:
 		lay_out_struct(b, type, offset);
+		break;
+	case RI_TYPE_INT:
+		lay_out_encoded(b, type, offset);
 		break;
 	default:
 		break;

@@ -29,6 +29,24 @@ struct ri_variable_span *ri_variables_find(const struct ri_census_input *input, 
 	return addr - variable->addr < variable->size_bytes ? variable : NULL;
 }
 
+size_t ri_variables_first(const struct ri_census_input *input, uint64_t addr)
+{
+	const struct ri_variable_span *around = ri_variables_find(input, addr);
+	size_t low = 0, high = input->variable_count;
+
+	if (around)
+		return (size_t)(around - input->variables);
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (input->variables[middle].addr < addr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 /* Makes the shape of the variable around `at`, of which a word hits something.
  * Returns the last word that need not be looked at any more: one hit is enough. */
 static uint64_t shape_variable(const struct ri_census_input *input, uint64_t at)
@@ -50,6 +68,11 @@ void ri_variables_shape(const struct ri_census_input *input, const struct ri_ext
 {
 	const struct ri_range *range = NULL;
 
+	/* an encoded pointer is not seen to hit anything */
+	if (input->shapes->layout && input->shapes->layout->encodings.count)
+		for (size_t i = ri_variables_first(input, start);
+		     i < input->variable_count && input->variables[i].addr < end; i++)
+			shape_variable(input, input->variables[i].addr);
 	for (uint64_t at = (start + 7) & ~7ull; at + 8 <= end; at += 8) {
 		struct ri_hit hit;
 

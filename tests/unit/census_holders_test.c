@@ -625,6 +625,45 @@ static void spare_room_of_an_array(void **state)
 	world_deinit(&w);
 }
 
+static void encoded_pointers(void **state)
+{
+	const uint64_t key = 0x5555000000000000, clear = HEAP + 0x300;
+	struct world w;
+	struct three t;
+	uint32_t shape, block;
+
+	(void)state;
+	world_init(&w);
+	t = add_three(&w);
+	block = add_block(&w, HEAP + 0x400, 72, RI_BLOCK_USED);
+	*ri_push(&w.layout.encodings) = (struct ri_encoding){ .pattern = "conn.session",
+							      .xor_value = key };
+	*ri_push(&w.layout.encodings) =
+		(struct ri_encoding){ .pattern = "packed*", .mask = 0xff00000000000000, .shift = 3,
+				      .add = -16 };
+	shape = world_shape(&w, "packed", 16);
+	world_slot(&w, shape, 8, RI_SLOT_POINTER, "packed.session", SESSION);
+	*ri_push(&w.typed_blocks) = (struct ri_typed_block){ block, shape, true, 0, false };
+	*ri_push(&w.variables) =
+		(struct ri_variable_span){ DATA + 0x100, 32, "packed", NULL, shape };
+	poke(&w, HEAP + 0x100 + 16, clear ^ key);
+	poke(&w, HEAP + 0x200 + 16, clear); /* not encoded: no pointer */
+	poke(&w, HEAP + 0x408, (clear + 16) >> 3 | 0x1100000000000000);
+	poke(&w, HEAP + 0x418, (clear + 16) >> 3);
+	poke(&w, HEAP + 0x420, (clear + 16) >> 3); /* not at a slot */
+	poke(&w, DATA + 0x118, (clear + 16) >> 3);
+	poke(&w, DATA + 0x108, clear);
+	world_take_census(&w);
+	assert_edge(find_edge(&w, t.a, 2, t.session), "conn.session", 0);
+	assert_edge(find_edge(&w, block_node(&w, block), 1, t.session), "packed.session", 0);
+	assert_edge(find_edge(&w, block_node(&w, block), 3, t.session), "packed.session", 0);
+	assert_edge(find_edge(&w, region_node(&w, RI_REGION_MODULE, DATA), 0x118 / 8, t.session),
+		    "packed.session", 0);
+	assert_int_equal(w.holders->edge_count, 4);
+	ri_vec_deinit(&w.layout.encodings);
+	world_deinit(&w);
+}
+
 /* Objects that do not begin at a multiple of 8. */
 static void misaligned_objects(void **state)
 {
@@ -763,6 +802,7 @@ int main(void)
 		cmocka_unit_test(header_in_front),
 		cmocka_unit_test(blocks_with_several_objects),
 		cmocka_unit_test(spare_room_of_an_array),
+		cmocka_unit_test(encoded_pointers),
 		cmocka_unit_test(misaligned_objects),
 		cmocka_unit_test(link_words_by_address),
 		cmocka_unit_test(the_bound_counts_every_offset),
