@@ -44,6 +44,7 @@ void ri_finder_deinit(struct ri_finder *finder)
 	ri_table_destroy(finder->block_use, finder->heap->block_count * sizeof(uint32_t));
 	ri_descriptors_destroy(finder->descriptors);
 	ri_span_index_destroy(finder->headers);
+	free(finder->is_pointed_at);
 	ri_address_map_deinit(&finder->late);
 	ri_address_map_deinit(&finder->head_index);
 	for (size_t i = 0; i < finder->owner_tables.count; i++)
@@ -174,6 +175,8 @@ void ri_finder_index(struct ri_finder *finder)
 		finder->objects.count = kept;
 	}
 	finder->indexed_count = finder->objects.count;
+	finder->is_pointed_at =
+		ri_calloc(finder->indexed_count / 64 + 1, sizeof(*finder->is_pointed_at));
 	finder->headers = ri_span_index_create(finder->indexed_count, header_start, header_end,
 					       finder);
 }
@@ -276,34 +279,6 @@ bool ri_finder_has_flexible_tail(const struct ri_finder *finder, const struct ri
 /*
  * Contents
  */
-
-bool ri_finder_field(struct ri_finder *finder, uint64_t base, const struct ri_field *field,
-		     int64_t *ret)
-{
-	uint64_t value;
-
-	if (!field->is_present)
-		return false;
-	if (field->bit_size)
-		return ri_field_read(finder->image, base, field, ret);
-	if (!ri_reader_uint(&finder->reader, base + (uint64_t)field->offset_bytes,
-			    field->size_bytes, &value))
-		return false;
-	if (field->is_signed && field->size_bytes < sizeof(value)) {
-		unsigned shift = 64 - 8 * field->size_bytes;
-
-		value = (uint64_t)((int64_t)(value << shift) >> shift);
-	}
-	*ret = (int64_t)value;
-	return true;
-}
-
-uint64_t ri_finder_pointer(struct ri_finder *finder, uint64_t base, const struct ri_field *field)
-{
-	int64_t value;
-
-	return ri_finder_field(finder, base, field, &value) ? (uint64_t)value : 0;
-}
 
 static bool is_one_of(const uint64_t *values, size_t count, uint64_t value, unsigned size_bytes)
 {

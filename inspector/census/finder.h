@@ -57,6 +57,8 @@ struct ri_finder {
 	RI_VEC(struct ri_object) objects;
 	size_t indexed_count;             /* objects[0 .. indexed_count) ascend by header */
 	struct ri_span_index *headers;    /* over those */
+	uint64_t *is_pointed_at;          /* a bit per indexed object: RI_FOUND_POINTER, kept
+					   * apart so that a pointer need not touch its object */
 	struct ri_address_map late;       /* header and convention to the objects behind them */
 
 	uint32_t *block_use;              /* per heap block */
@@ -106,6 +108,27 @@ void ri_finder_index(struct ri_finder *finder);
 /* The object whose header of (base) `convention` lies at `header`, or RI_NONE. */
 uint32_t ri_finder_find(const struct ri_finder *finder, uint64_t header, uint32_t convention);
 
+/* A quick answer for objects of the sweep: the one whose header lies at `header`,
+ * whatever its convention; RI_NONE: ask ri_finder_find(). */
+static inline uint32_t ri_finder_glance(const struct ri_finder *finder, uint64_t header)
+{
+	uint32_t object = ri_span_index_find(finder->headers, header);
+
+	/* a header that starts in this granule of 8 bytes is this one */
+	if (object == RI_SPAN_NONE || header % 8 ||
+	    object == ri_span_index_find(finder->headers, header - 8))
+		return RI_NONE;
+	return object;
+}
+
+static inline void ri_finder_point_at(struct ri_finder *finder, uint32_t object)
+{
+	if (object < finder->indexed_count)
+		finder->is_pointed_at[object / 64] |= 1ull << object % 64;
+	else
+		finder->objects.items[object].found |= RI_FOUND_POINTER;
+}
+
 /*
  * Adds the object of `type` at `addr`, or adds `found` to the one known by the
  * same header, whose type changes if this evidence is better.  Its index.
@@ -130,11 +153,35 @@ enum ri_magic_state ri_finder_magic(struct ri_finder *finder, uint32_t conventio
 				    uint64_t header, uint32_t type);
 
 /* Reads a field as ri_field_read() does, through the reader. */
-bool ri_finder_field(struct ri_finder *finder, uint64_t base, const struct ri_field *field,
-		     int64_t *ret);
+static inline bool ri_finder_field(struct ri_finder *finder, uint64_t base,
+				   const struct ri_field *field, int64_t *ret)
+{
+	uint64_t value;
+
+	if (!field->is_present)
+		return false;
+	if (field->bit_size)
+		return ri_field_read(finder->image, base, field, ret);
+	if (!ri_reader_uint(&finder->reader, base + (uint64_t)field->offset_bytes,
+			    field->size_bytes, &value))
+		return false;
+	if (field->is_signed && field->size_bytes < sizeof(value)) {
+		unsigned shift = 64 - 8 * field->size_bytes;
+
+		value = (uint64_t)((int64_t)(value << shift) >> shift);
+	}
+	*ret = (int64_t)value;
+	return true;
+}
 
 /* The field read as an address; 0 where absent, null or not mapped. */
-uint64_t ri_finder_pointer(struct ri_finder *finder, uint64_t base, const struct ri_field *field);
+static inline uint64_t ri_finder_pointer(struct ri_finder *finder, uint64_t base,
+					 const struct ri_field *field)
+{
+	int64_t value;
+
+	return ri_finder_field(finder, base, field, &value) ? (uint64_t)value : 0;
+}
 
 /*
  * The one type of `convention` whose object with its header at `header` fills

@@ -542,6 +542,12 @@ static void hand_over_members(struct ri_groups *groups, struct ri_population *po
 
 	for (size_t i = 0; i < groups->groups.count; i++)
 		count += groups->groups.items[i].member_count;
+	if (count == groups->memberships.count) {
+		population->memberships = groups->memberships.items;
+		population->membership_count = count;
+		groups->memberships.items = NULL;
+		return;
+	}
 	population->memberships = ri_malloc(count * sizeof(*population->memberships));
 	population->membership_count = count;
 	count = 0;

@@ -117,11 +117,14 @@ static uint32_t freed_type_at(struct ri_finder *finder, uint64_t value, uint32_t
 
 void ri_pointee_owned(struct ri_finder *finder, uint64_t value, uint32_t convention)
 {
-	uint32_t block = ri_finder_block(finder, value), type;
+	uint32_t block = ri_finder_block(finder, value), type = RI_NONE;
 
 	if (block == RI_NONE || finder->heap->blocks[block].state != RI_BLOCK_FREE)
 		return;
-	type = freed_type_at(finder, value, convention, &finder->heap->blocks[block]);
+	for (uint32_t c = 0; type == RI_NONE && c < finder->layout->conventions.count; c++)
+		if (c == convention ||
+		    (convention == RI_NONE && ri_finder_base(finder, c) == c))
+			type = freed_type_at(finder, value, c, &finder->heap->blocks[block]);
 	if (type != RI_NONE)
 		ri_finder_add(finder, value, type, RI_FOUND_POINTER);
 }

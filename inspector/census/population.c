@@ -98,6 +98,26 @@ static uint32_t state_of_descriptor(struct ri_finder *finder, const struct ri_ob
 	return RI_OBJECT_DESCRIPTOR_BAD;
 }
 
+/* ri_condition_holds() through the reader. */
+static bool holds(struct ri_finder *finder, uint64_t base, const struct ri_condition *condition)
+{
+	const struct ri_field *field = &condition->field;
+	uint64_t value, mask = condition->mask;
+
+	if (!condition->is_present)
+		return false;
+	if (field->bit_size)
+		return ri_condition_holds(finder->image, base, condition);
+	if (!ri_reader_uint(&finder->reader, base + (uint64_t)field->offset_bytes,
+			    field->size_bytes, &value))
+		return false;
+	if (field->size_bytes < sizeof(mask))
+		mask &= (1ull << 8 * field->size_bytes) - 1;
+	if (condition->has_equals)
+		return ((value & mask) == (condition->equals & mask)) != condition->is_negated;
+	return ((value & mask) != 0) != condition->is_negated;
+}
+
 /* In a freed block the allocator has written over the object: its magic, its
  * count and its descriptor say nothing any more. */
 static void set_state(struct ri_finder *finder, struct ri_object *object)
@@ -119,9 +139,9 @@ static void set_state(struct ri_finder *finder, struct ri_object *object)
 	if (magic == RI_MAGIC_BAD)
 		object->state |= RI_OBJECT_MAGIC_BAD;
 	object->state |= state_of_count(count) | state_of_descriptor(finder, object, header);
-	if (ri_condition_holds(finder->image, header, &c->not_leak))
+	if (holds(finder, header, &c->not_leak))
 		object->state |= RI_OBJECT_NOT_LEAK;
-	if (ri_condition_holds(finder->image, header, &c->ignore))
+	if (holds(finder, header, &c->ignore))
 		object->state |= RI_OBJECT_IGNORE;
 }
 
@@ -129,101 +149,135 @@ static void set_state(struct ri_finder *finder, struct ri_object *object)
  * Order: by start, the outer before the inner
  */
 
-static int compare_places(const void *a, const void *b, void *data)
-{
-	const struct ri_finder *finder = data;
-	const uint32_t *x = a, *y = b;
-	const struct ri_object *o = &finder->objects.items[*x], *p = &finder->objects.items[*y];
-	const struct ri_counted_type *t = &finder->types.items[o->type];
-	const struct ri_counted_type *u = &finder->types.items[p->type];
-	uint64_t start_o = ri_type_start(t, o->addr), start_p = ri_type_start(u, p->addr);
+/* An object and where it stood in the finder. */
+struct placed {
+	struct ri_object object;
+	uint32_t old;
+};
 
-	if (start_o != start_p)
-		return start_o < start_p ? -1 : 1;
+static int compare_places(const struct ri_finder *finder, const struct ri_object *a,
+			  const struct ri_object *b)
+{
+	const struct ri_counted_type *t = &finder->types.items[a->type];
+	const struct ri_counted_type *u = &finder->types.items[b->type];
+	uint64_t start_a = ri_type_start(t, a->addr), start_b = ri_type_start(u, b->addr);
+
+	if (start_a != start_b)
+		return start_a < start_b ? -1 : 1;
 	if (t->extent_bytes != u->extent_bytes)
 		return t->extent_bytes > u->extent_bytes ? -1 : 1;
-	if (o->type != p->type)
-		return o->type < p->type ? -1 : 1;
-	return *x < *y ? -1 : *x > *y;
+	return a->type < b->type ? -1 : a->type > b->type;
 }
 
-static void sort_run(struct ri_finder *finder, uint32_t *order, size_t count)
+static int compare_placed(const void *a, const void *b, void *data)
+{
+	const struct placed *x = a, *y = b;
+	int order = compare_places(data, &x->object, &y->object);
+
+	return order ? order : x->old < y->old ? -1 : x->old > y->old;
+}
+
+/* objects[first .. end), sorted, in a new array. */
+static struct placed *sort_run(struct ri_finder *finder, size_t first, size_t end)
+{
+	struct placed *run = ri_malloc((end - first) * sizeof(*run));
+
+	for (size_t i = first; i < end; i++)
+		run[i - first] = (struct placed){ finder->objects.items[i], (uint32_t)i };
+	qsort_r(run, end - first, sizeof(*run), compare_placed, finder);
+	return run;
+}
+
+static bool is_sorted(const struct ri_finder *finder, size_t count)
 {
 	for (size_t i = 1; i < count; i++)
-		if (compare_places(&order[i - 1], &order[i], finder) > 0) {
-			qsort_r(order, count, sizeof(*order), compare_places, finder);
-			return;
-		}
+		if (compare_places(finder, &finder->objects.items[i - 1],
+				   &finder->objects.items[i]) > 0)
+			return false;
+	return true;
 }
 
-/* The finder's objects in their final order.  Those of the sweep are in order
- * already, or nearly; the others are sorted and merged with them. */
-static uint32_t *sort_objects(struct ri_finder *finder)
+/*
+ * Puts the finder's objects in their final order, in place; place_of[old] is
+ * where each went.  Those of the sweep are in order already, unless some contain
+ * others; then the late ones are sorted alone and merged in from behind.
+ */
+static void sort_objects(struct ri_finder *finder, uint32_t *place_of)
 {
+	struct ri_object *objects = finder->objects.items;
 	size_t count = finder->objects.count, swept = finder->indexed_count;
-	uint32_t *order = ri_malloc(count * sizeof(*order));
-	uint32_t *merged;
-	size_t a = 0, b = swept;
+	struct placed *run;
+	size_t to = count;
 
-	for (size_t i = 0; i < count; i++)
-		order[i] = (uint32_t)i;
-	sort_run(finder, order, swept);
-	sort_run(finder, order + swept, count - swept);
-	if (swept == count || !swept)
-		return order;
-	merged = ri_malloc(count * sizeof(*merged));
-	for (size_t i = 0; i < count; i++) {
-		bool take_b = a == swept ||
-			      (b < count && compare_places(&order[b], &order[a], finder) < 0);
+	if (!is_sorted(finder, swept))
+		swept = 0;
+	run = sort_run(finder, swept, count);
+	for (size_t late = count - swept; late;) {
+		const struct placed *last = &run[late - 1];
 
-		merged[i] = take_b ? order[b++] : order[a++];
+		to--;
+		if (swept && compare_places(finder, &objects[swept - 1], &last->object) > 0) {
+			objects[to] = objects[--swept];
+			place_of[swept] = (uint32_t)to;
+		} else {
+			objects[to] = last->object;
+			place_of[last->old] = (uint32_t)to;
+			late--;
+		}
 	}
-	free(order);
-	return merged;
+	while (swept--)
+		place_of[swept] = (uint32_t)swept;
+	free(run);
 }
 
-/* Whether `outer` contains `inner` by type: its struct has one at that offset.
- * Through two headers of one struct both stand for it. */
+/* Whether two types at one address are two views of one thing: two headers of a
+ * struct. */
 static bool stand_together(const struct ri_counted_type *a, const struct ri_counted_type *b)
 {
 	return a->container != RI_LAYOUT_NONE || b->container != RI_LAYOUT_NONE ||
 	       (a->type && a->type == b->type);
 }
 
-static unsigned bits(uint32_t x)
+/* Whether objects[i] claims the address of objects[i - 1] for another type, and
+ * neither embeds the other. */
+static bool is_rival(const struct ri_finder *finder, size_t i)
 {
-	return (unsigned)__builtin_popcount(x);
+	const struct ri_object *a = &finder->objects.items[i - 1], *b = &finder->objects.items[i];
+
+	return a->addr == b->addr && ri_finder_header(finder, a) != ri_finder_header(finder, b) &&
+	       !((a->found | b->found) & RI_FOUND_EMBEDDED) &&
+	       !stand_together(&finder->types.items[a->type], &finder->types.items[b->type]);
 }
 
-/*
- * Copies the objects over in order, and fills `place_of` (by old index) with
- * their new ones.  Where two types claim one address, the one that more ways of
- * finding vouch for stays.
- */
-static void place_objects(struct ri_finder *finder, struct ri_population *population,
-			  const uint32_t *order, uint32_t *place_of)
+/* Of rivals the one that more ways of finding vouch for stays. */
+static void drop_rivals(struct ri_finder *finder, uint32_t *place_of)
 {
+	struct ri_object *objects = finder->objects.items;
 	size_t count = finder->objects.count, kept = 0;
+	uint32_t *moved;
+	bool any = false;
 
-	population->objects = ri_malloc(count * sizeof(*population->objects));
+	for (size_t i = 1; i < count && !any; i++)
+		any = is_rival(finder, i);
+	if (!any)
+		return;
+	moved = ri_malloc(count * sizeof(*moved));
 	for (size_t i = 0; i < count; i++) {
-		const struct ri_object *object = &finder->objects.items[order[i]];
-		struct ri_object *last = kept ? &population->objects[kept - 1] : NULL;
-
-		if (last && last->addr == object->addr &&
-		    ri_finder_header(finder, last) != ri_finder_header(finder, object) &&
-		    !(object->found & RI_FOUND_EMBEDDED) &&
-		    !stand_together(&finder->types.items[last->type],
-				    &finder->types.items[object->type])) {
-			if (bits(object->found) > bits(last->found))
-				*last = *object;
-			place_of[order[i]] = (uint32_t)(kept - 1);
+		objects[kept] = objects[i];
+		moved[i] = (uint32_t)kept;
+		if (!kept || !is_rival(finder, kept)) {
+			kept++;
 			continue;
 		}
-		population->objects[kept] = *object;
-		place_of[order[i]] = (uint32_t)kept++;
+		moved[i]--;
+		if (__builtin_popcount(objects[kept].found) >
+		    __builtin_popcount(objects[kept - 1].found))
+			objects[kept - 1] = objects[kept];
 	}
-	population->object_count = kept;
+	for (size_t i = 0; i < count; i++)
+		place_of[i] = moved[place_of[i]];
+	finder->objects.count = kept;
+	free(moved);
 }
 
 /* Parents: the innermost earlier object that contains all of this one. */
@@ -286,15 +340,19 @@ static void place_typed_blocks(struct ri_finder *finder, struct ri_population *p
 static void finish(struct ri_finder *finder, struct ri_groups *groups,
 		   struct ri_population *population)
 {
-	uint32_t *order, *place_of;
+	uint32_t *place_of;
 
 	ri_groups_finish(groups, population);
-	for (size_t i = 0; i < finder->objects.count; i++)
+	for (size_t i = 0; i < finder->objects.count; i++) {
+		if (i < finder->indexed_count && finder->is_pointed_at[i / 64] >> i % 64 & 1)
+			finder->objects.items[i].found |= RI_FOUND_POINTER;
 		set_state(finder, &finder->objects.items[i]);
-	order = sort_objects(finder);
+	}
 	place_of = ri_malloc(finder->objects.count * sizeof(*place_of));
-	place_objects(finder, population, order, place_of);
-	free(order);
+	sort_objects(finder, place_of);
+	drop_rivals(finder, place_of);
+	population->objects = finder->objects.items;
+	population->object_count = finder->objects.count;
 	population->types = finder->types.items;
 	population->type_count = finder->types.count;
 	population->owner_tables = finder->owner_tables.items;
@@ -315,6 +373,7 @@ static void finish(struct ri_finder *finder, struct ri_groups *groups,
 	ri_groups_read_backs(groups, population);
 	place_typed_blocks(finder, population);
 	/* moved into the population */
+	finder->objects.items = NULL;
 	finder->types.items = NULL;
 	finder->owner_tables.items = NULL;
 	finder->owner_tables.count = 0;

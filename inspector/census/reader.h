@@ -49,7 +49,17 @@ static inline bool ri_reader_uint(struct ri_reader *reader, uint64_t addr, unsig
 	if (!p || size_bytes > sizeof(*ret))
 		return ri_image_read_uint(reader->image, addr, size_bytes, ret);
 	*ret = 0;
-	memcpy(ret, p, size_bytes);
+	switch (size_bytes) { /* constant sizes are single loads */
+	case 8:
+		memcpy(ret, p, 8);
+		break;
+	case 4:
+		memcpy(ret, p, 4);
+		break;
+	default:
+		memcpy(ret, p, size_bytes);
+		break;
+	}
 	return true;
 }
 

@@ -40,7 +40,6 @@ struct pending {
 	uint64_t value;
 	const struct ri_slot *slot;
 	uint32_t convention;      /* of the holder, for words that a field table declares */
-	uint32_t candidate;       /* of the first look-up */
 	bool is_sound;            /* the holder is */
 };
 
@@ -80,7 +79,7 @@ void ri_traversal_destroy(struct ri_traversal *traversal)
  * Plans
  */
 
-/* Whether a field table declares the word to own something. */
+/* Whether a field table or an owner rule declares the word to own something. */
 static bool is_declared_owner(const struct ri_shapes *shapes, const struct ri_slot *slot)
 {
 	const struct ri_holder_class *class = &shapes->classes.items[slot->class_index];
@@ -180,42 +179,34 @@ static uint64_t header_of(const struct ri_finder *finder, const struct pending *
 
 static void look_up(struct ri_finder *finder, const struct pending *p)
 {
-	const struct ri_object *objects = finder->objects.items;
-	uint32_t type = p->slot->pointee_type, object = p->candidate;
+	uint32_t type = p->slot->pointee_type, object;
+	uint64_t header;
 
+	if (type == RI_NONE && !p->is_sound)
+		return;
 	if (type == RI_NONE) {
 		ri_pointee_owned(finder, p->value, p->convention);
 		return;
 	}
-	if (object == RI_SPAN_NONE || objects[object].addr != p->value ||
-	    objects[object].type != type)
-		object = ri_finder_find(finder, header_of(finder, p),
-					finder->types.items[type].convention);
+	header = header_of(finder, p);
+	object = ri_finder_glance(finder, header);
+	if (object == RI_NONE)
+		object = ri_finder_find(finder, header, finder->types.items[type].convention);
 	if (object == RI_NONE)
 		ri_pointee_counted(finder, p->value, type, p->is_sound);
-	else if (!(objects[object].found & RI_FOUND_POINTER))
-		finder->objects.items[object].found |= RI_FOUND_POINTER;
+	else
+		ri_finder_point_at(finder, object);
 }
 
-/* Looks the queued pointers up; what the first pass reads was prefetched when
- * they were queued, and it fetches what the second one reads. */
+/* Looks the queued pointers up; what that reads was prefetched when they were
+ * queued. */
 static void flush(struct ri_traversal *t)
 {
-	struct ri_finder *finder = t->finder;
 	size_t queued = t->queued;
 
 	t->queued = 0;
-	for (size_t i = 0; i < queued; i++) {
-		struct pending *p = &t->queue[i];
-
-		if (p->slot->pointee_type == RI_NONE)
-			continue;
-		p->candidate = ri_span_index_find(finder->headers, header_of(finder, p));
-		if (p->candidate != RI_SPAN_NONE)
-			__builtin_prefetch(&finder->objects.items[p->candidate], 1);
-	}
 	for (size_t i = 0; i < queued; i++)
-		look_up(finder, &t->queue[i]);
+		look_up(t->finder, &t->queue[i]);
 }
 
 static void queue(struct ri_traversal *t, const struct pending *pending)

@@ -11,8 +11,8 @@
  */
 void ri_pointee_counted(struct ri_finder *finder, uint64_t value, uint32_t type, bool is_sound);
 
-/* The same for a word that a field table declares to own an object of any type of
- * `convention`: adds freed ones, since the live ones are known already. */
+/* The same for an untyped word that is declared to own an object of any type of
+ * `convention` (RI_NONE: of any): adds freed ones, since live ones are known. */
 void ri_pointee_owned(struct ri_finder *finder, uint64_t value, uint32_t convention);
 
 /* Where a pointer was found. */
