@@ -38,6 +38,8 @@ unit_sources := $(sort $(wildcard tests/unit/*_test.c))
 unit_programs := $(unit_sources:%.c=$(BUILD)/%)
 tool_sources := $(sort $(wildcard tests/tools/*.c))
 tool_programs := $(tool_sources:%.c=$(BUILD)/%)
+mutate := $(BUILD)/tests/mutate/mutate
+mutate_objects := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tests/mutate/*.c)))
 
 .DEFAULT_GOAL := all
 .PHONY: all
@@ -73,6 +75,9 @@ $(unit_programs): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/librefinspect.a
 	$(call quiet,LD,$@)$(CC) $(CFLAGS) $(ri_ldflags) $(LDFLAGS) -o $@ $^ -lcmocka $(ri_libs)
 
 $(tool_programs): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/librefinspect.a
+	$(call quiet,LD,$@)$(CC) $(CFLAGS) $(ri_ldflags) $(LDFLAGS) -o $@ $^ $(ri_libs)
+
+$(mutate): $(mutate_objects) $(BUILD)/librefinspect.a
 	$(call quiet,LD,$@)$(CC) $(CFLAGS) $(ri_ldflags) $(LDFLAGS) -o $@ $^ $(ri_libs)
 
 # ---- fixtures ---------------------------------------------------------------
@@ -137,7 +142,8 @@ check_steps = \
 	'floors=sh tests/check-floors.sh $(BUILD)' \
 	'refobj=sh tests/refobj_languages.sh $(BUILD)' \
 	'unit=$(MAKE) --no-print-directory run-unit BUILD=$(BUILD)' \
-	'fixtures=$(MAKE) --no-print-directory run-fixtures BUILD=$(BUILD)'
+	'fixtures=$(MAKE) --no-print-directory run-fixtures BUILD=$(BUILD)' \
+	'mutate=bash tests/mutate.sh $(BUILD)'
 
 .PHONY: setup-build setup-check
 setup-build: ## install the Debian packages that the build needs
