@@ -240,8 +240,12 @@ void ri_modules_open_dwarf(struct ri_modules *modules, const struct ri_modules_o
 		return;
 	}
 	report_modules(modules);
-	for (size_t i = 0; i < modules->count; i++)
+	for (size_t i = 0; i < modules->count; i++) {
 		open_dwarf(modules, i, options, gaps);
+		/* what libdwfl did not ask for: descriptors are few */
+		if (modules->states[i].debug_file)
+			ri_elf_file_close_descriptor(modules->states[i].debug_file);
+	}
 }
 
 void ri_modules_close_dwarf(struct ri_modules *modules)

@@ -151,8 +151,7 @@ void ri_elf_file_close(struct ri_elf_file *file)
 		elf_end(file->elf);
 	if (file->bytes)
 		munmap(file->bytes, file->size_bytes);
-	if (file->fd >= 0)
-		close(file->fd);
+	ri_elf_file_close_descriptor(file);
 	free(file->phdrs);
 	free(file->path);
 	free(file);
@@ -163,6 +162,11 @@ void ri_elf_file_give_bytes(struct ri_elf_file *file, struct ri_image *image)
 	if (file->bytes)
 		ri_image_own_mapping(image, file->bytes, file->size_bytes);
 	file->bytes = NULL;
+	ri_elf_file_close_descriptor(file);
+}
+
+void ri_elf_file_close_descriptor(struct ri_elf_file *file)
+{
 	if (file->fd >= 0)
 		close(file->fd);
 	file->fd = -1;

@@ -42,6 +42,9 @@ void ri_elf_file_close(struct ri_elf_file *file);
  * descriptor. */
 void ri_elf_file_give_bytes(struct ri_elf_file *file, struct ri_image *image);
 
+/* Closes the descriptor, if it is still there; all else stays usable. */
+void ri_elf_file_close_descriptor(struct ri_elf_file *file);
+
 enum ri_identity {
 	RI_IDENTITY_BUILD_ID,    /* equal build-ids */
 	RI_IDENTITY_FIRST_PAGE,  /* a build-id is missing; headers and first page are equal */

@@ -15,8 +15,9 @@
  * as a command: then the object whose DT_DEBUG the linker has filled in.
  *
  * Cost: O(n log n) in the mappings.  Blind spots: objects whose header page is
- * not in memory are only noticed through an executable mapping; link maps of
- * further namespaces (dlmopen) are not walked.
+ * not in memory are only noticed through an executable mapping; of link maps
+ * those of further namespaces (dlmopen) are not walked, and objects linked for
+ * an address other than 0 (prelink) not found there.
  */
 #include "debug/locate.h"
 

@@ -235,9 +235,127 @@ static void truncated_file(void **state)
 	close_fixture(&fixture);
 }
 
+/*
+ * DWARF 4 by hand.  Abbreviations: 1 unit, 2 struct (name, size), 3 member (name, type,
+ * location), 4 typedef (name, type), 5 int, 6 array (type), 7 subrange (upper bound),
+ * 8 struct with a sibling reference (name, size, sibling).
+ */
+static const char lies_assembly[] =
+	".section .debug_abbrev\n"
+	".uleb128 1,0x11\n.byte 1\n.uleb128 0x13,0x5,0,0\n"
+	".uleb128 2,0x13\n.byte 1\n.uleb128 0x3,0x8,0xb,0x7,0,0\n"
+	".uleb128 3,0xd\n.byte 0\n.uleb128 0x3,0x8,0x49,0x13,0x38,0xf,0,0\n"
+	".uleb128 4,0x16\n.byte 0\n.uleb128 0x3,0x8,0x49,0x13,0,0\n"
+	".uleb128 5,0x24\n.byte 0\n.uleb128 0x3,0x8,0xb,0xb,0x3e,0xb,0,0\n"
+	".uleb128 6,0x1\n.byte 1\n.uleb128 0x49,0x13,0,0\n"
+	".uleb128 7,0x21\n.byte 0\n.uleb128 0x2f,0x7,0,0\n"
+	".uleb128 8,0x13\n.byte 1\n.uleb128 0x3,0x8,0xb,0x7,0x1,0x13,0,0\n"
+	".byte 0\n"
+	".section .debug_info\nunit: .long end - begin\nbegin: .short 4\n.long .debug_abbrev\n"
+	".byte 8\n.uleb128 1\n.short 0xc\n"
+	"integer: .uleb128 5\n.asciz \"int\"\n.byte 4, 5\n"
+	"whole: .uleb128 2\n.asciz \"honest\"\n.quad 8\n"
+	" .uleb128 3\n.asciz \"a\"\n.long integer - unit\n.uleb128 4\n.byte 0\n"
+	"self: .uleb128 2\n.asciz \"holds_itself\"\n.quad 8\n"
+	" .uleb128 3\n.asciz \"me\"\n.long self_name - unit\n.uleb128 0\n"
+	" .uleb128 3\n.asciz \"fine\"\n.long integer - unit\n.uleb128 4\n.byte 0\n"
+	"self_name: .uleb128 4\n.asciz \"self_t\"\n.long self - unit\n"
+	"loop: .uleb128 4\n.asciz \"loop_t\"\n.long loop2 - unit\n"
+	"loop2: .uleb128 4\n.asciz \"loop2_t\"\n.long loop - unit\n"
+	" .uleb128 2\n.asciz \"beyond\"\n.quad 8\n"
+	" .uleb128 3\n.asciz \"in\"\n.long integer - unit\n.uleb128 0\n"
+	" .uleb128 3\n.asciz \"out\"\n.long integer - unit\n.uleb128 6\n"
+	" .uleb128 3\n.asciz \"far\"\n.long integer - unit\n.uleb128 0x7fffffffffffffff\n.byte 0\n"
+	" .uleb128 2\n.asciz \"huge\"\n.quad 0x1000000000000000\n"
+	" .uleb128 3\n.asciz \"in\"\n.long integer - unit\n.uleb128 0\n.byte 0\n"
+	"array: .uleb128 6\n.long integer - unit\n.uleb128 7\n.quad 0x7000000000000000\n"
+	" .uleb128 7\n.quad 0x7000000000000000\n.byte 0\n"
+	" .uleb128 4\n.asciz \"array_t\"\n.long array - unit\n"
+	" .uleb128 4\n.asciz \"chain_t\"\n.long chain - unit\n"
+	".set k, 0\nchain: .rept 60000\n.set k, k + 1\n.uleb128 4\n.asciz \"t\"\n"
+	".long chain - unit + 7 * k\n.endr\n"
+	" .uleb128 5\n.asciz \"int\"\n.byte 4, 5\n"
+	"back: .uleb128 8\n.asciz \"goes_back\"\n.quad 4\n.long integer - unit\n"
+	" .uleb128 3\n.asciz \"in\"\n.long integer - unit\n.uleb128 0\n.byte 0\n"
+	".byte 0\nend:\n"
+	"unit2: .long end2 - begin2\nbegin2: .short 4\n.long .debug_abbrev\n"
+	".byte 8\n.uleb128 1\n.short 0x4\n"
+	" .uleb128 8\n.asciz \"goes_inside\"\n.quad 4\n.long inside - unit2\n"
+	"inside: .uleb128 2\n.asciz \"inside\"\n.quad 8\n.byte 0\n.byte 0\n"
+	".byte 0\nend2:\n.section .note.GNU-stack,\"\",@progbits\n";
+
+static const struct ri_type *get_type(struct ri_types *types, const char *name)
+{
+	const struct ri_type *type = ri_types_find(types, name, NULL, NULL);
+
+	if (!type)
+		fail_msg("no type '%s'", name);
+	return type;
+}
+
+static uint64_t count_gap(const struct ri_gaps *gaps, const char *part)
+{
+	for (size_t i = 0; i < gaps->count; i++)
+		if (strstr(gaps->items[i].message, part))
+			return gaps->items[i].count;
+	return 0;
+}
+
+static void check_lies(struct ri_types *types, const struct ri_gaps *gaps)
+{
+	const struct ri_type *type;
+
+	assert_int_equal(get_type(types, "honest")->member_count, 1);
+	type = get_type(types, "holds_itself");
+	assert_int_equal(type->member_count, 2);
+	type = ri_type_strip(types, type->members[0].type);
+	assert_int_equal(type->kind, RI_TYPE_UNKNOWN);
+	assert_int_equal(ri_type_strip(types, get_type(types, "loop_t"))->kind, RI_TYPE_UNKNOWN);
+	assert_int_equal(ri_type_strip(types, get_type(types, "loop2_t"))->kind, RI_TYPE_UNKNOWN);
+	assert_int_equal(get_type(types, "beyond")->member_count, 1);
+	assert_int_equal(get_type(types, "huge")->size_bytes, 0);
+	type = ri_type_strip(types, get_type(types, "array_t"));
+	assert_int_equal(type->kind, RI_TYPE_ARRAY);
+	assert_int_equal(type->size_bytes, 0);
+	assert_int_equal(get_type(types, "goes_back")->member_count, 1);
+	assert_int_equal(get_type(types, "chain_t")->kind, RI_TYPE_TYPEDEF);
+	assert_true(count_gap(gaps, "types nested too deeply"));
+	assert_true(count_gap(gaps, "holds itself by value"));
+	assert_true(count_gap(gaps, "a member beyond its struct"));
+	assert_true(count_gap(gaps, "a size beyond any memory"));
+	assert_true(count_gap(gaps, "an array beyond any memory"));
+	assert_int_equal(count_gap(gaps, "damaged DWARF"), 2);
+}
+
+static void lies(void **state)
+{
+	struct ri_modules_options options = { 0 };
+	struct ri_modules *modules;
+	struct ri_types *types;
+	struct fixture fixture = { 0 };
+
+	(void)state;
+	scratch_init(&fixture.scratch);
+	write_text(&fixture.scratch, "main.c", program);
+	write_text(&fixture.scratch, "lies.s", lies_assembly);
+	assert_int_equal(run(&fixture.scratch, "%s -o program main.c lies.s", compiler()), 0);
+	process_start(&fixture.process, &fixture.scratch, "program");
+	ri_gaps_init(&fixture.gaps);
+	fixture.target = target_of(&fixture.process, true);
+	drop_libraries(fixture.target);
+	assert_null(ri_modules_create(fixture.target, &options, &fixture.gaps, &modules));
+	types = ri_types_create(modules, &fixture.gaps);
+	check_lies(types, &fixture.gaps);
+	ri_types_destroy(types);
+	ri_modules_destroy(modules);
+	use_everything(fixture.target, &fixture.gaps);
+	close_fixture(&fixture);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(lies),
 		cmocka_unit_test(damaged_dwarf),
 		cmocka_unit_test(truncated_file),
 	};

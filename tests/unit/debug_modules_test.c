@@ -464,6 +464,28 @@ static void link_map_without_mappings(void **state)
 	finish(&fixture);
 }
 
+/* AT_PHDR is the dynamic linker's when that is run as a command. */
+static void run_by_the_linker(void **state)
+{
+	struct ri_modules_options options = { 0 };
+	struct fixture fixture;
+	char *script;
+
+	(void)state;
+	compile(&fixture, "-pie");
+	run(&fixture.scratch, "mv program real");
+	script = ri_format("#!/bin/sh\nexec /lib64/ld-linux-x86-64.so.2 %s/real\n",
+			   fixture.scratch.dir);
+	write_text(&fixture.scratch, "program", script);
+	run(&fixture.scratch, "chmod +x program");
+	start(&fixture);
+	find_modules(&fixture, &options);
+	assert_non_null(strstr(get_main(fixture.modules)->path, "/real"));
+	check_symbols(&fixture);
+	free(script);
+	finish(&fixture);
+}
+
 /* Takes the pages of ELF headers out of the image; the whole one is returned. */
 static struct ri_image *drop_headers(struct ri_target *target)
 {
@@ -524,6 +546,7 @@ int main(void)
 		cmocka_unit_test(exe_is_debug_file),
 		cmocka_unit_test(no_build_id),
 		cmocka_unit_test(link_map_without_mappings),
+		cmocka_unit_test(run_by_the_linker),
 		cmocka_unit_test(no_headers),
 	};
 

@@ -458,6 +458,42 @@ static bool has_gap(const struct ri_gaps *gaps, const char *part)
 	return false;
 }
 
+/* Declared in the program, defined in a library; in two libraries that differ. */
+static void other_module(void **state)
+{
+	struct fixture fixture;
+	struct ri_variable variable;
+	const struct ri_type *type;
+
+	(void)state;
+	scratch_init(&fixture.scratch);
+	write_text(&fixture.scratch, "one.c",
+		   "struct in_one { int a, b, c; } one; struct in_both { int a; } both_one;");
+	write_text(&fixture.scratch, "two.c",
+		   "struct in_both { long a; } both_two; struct in_one *two;");
+	write_text(&fixture.scratch, "main.c",
+		   "#include <stdio.h>\n#include <unistd.h>\n"
+		   "struct in_one *p; struct in_both *q; extern int both_one, both_two;\n"
+		   "int main(void) { puts(\"READY\"); fflush(stdout); pause();\n"
+		   "  return both_one + both_two; }\n");
+	assert_int_equal(run(&fixture.scratch,
+			     "%s -g -shared -fPIC -o libone.so one.c && "
+			     "%s -g -shared -fPIC -o libtwo.so two.c && "
+			     "%s -g -o program main.c -L. -lone -ltwo -Wl,-rpath,$PWD",
+			     compiler(), compiler(), compiler()),
+			 0);
+	fixture_open(&fixture);
+	assert_true(ri_types_find_variable(fixture.types, "p", &variable));
+	type = ri_type_target(fixture.types, variable.type);
+	assert_int_equal(type->size_bytes, 12);
+	assert_non_null(strstr(type->module->path, "libone.so"));
+	assert_true(ri_types_find_variable(fixture.types, "q", &variable));
+	assert_int_equal(ri_type_target(fixture.types, variable.type)->kind, RI_TYPE_UNKNOWN);
+	assert_true(ri_types_find_variable(fixture.types, "two", &variable));
+	assert_ptr_equal(ri_type_target(fixture.types, variable.type), type);
+	fixture_close(&fixture);
+}
+
 /* Types that dwz moved to a file of their own; the file gone; a FIFO instead. */
 static void alternate_file(void **state)
 {
@@ -560,6 +596,7 @@ int main(void)
 		cmocka_unit_test(other_compiler),
 		cmocka_unit_test(errors_name_the_step),
 		cmocka_unit_test(cxx),
+		cmocka_unit_test(other_module),
 		cmocka_unit_test(alternate_file),
 		cmocka_unit_test(split_files),
 		cmocka_unit_test(rust),
