@@ -16,7 +16,7 @@ static bool points_at_words(const struct ri_chain *chain)
 
 bool ri_chain_has_word(const struct ri_chain *chain, uint64_t node, enum ri_direction direction)
 {
-	return node != chain->head || direction == RI_FORWARD ||
+	return node != chain->head || direction == RI_FORWARD || chain->rule->is_headless ||
 	       chain->rule->head_last_offset >= 0;
 }
 
@@ -24,7 +24,8 @@ uint64_t ri_chain_word(const struct ri_chain *chain, uint64_t node, enum ri_dire
 {
 	const struct ri_group_rule *rule = chain->rule;
 
-	if (node == chain->head)
+	/* a head that is found as a node among others is a link like theirs */
+	if (node == chain->head && !rule->is_headless)
 		return node + (uint64_t)(direction == RI_FORWARD ? rule->head_first_offset
 								 : rule->head_last_offset);
 	return node + (uint64_t)(direction == RI_FORWARD ? rule->next_offset : rule->prev_offset);

@@ -75,6 +75,7 @@ struct ri_groups {
 	size_t examined;                  /* objects whose back pointers were read */
 	uint64_t budget;                  /* nodes that may still be visited */
 	uint64_t *last_back;              /* per rule: the last back pointer seen */
+	size_t headless_examined;         /* objects from which heads were looked for */
 
 	/* of the walk under way */
 	ri_group_nodes nodes;             /* its members in list order */
@@ -130,6 +131,13 @@ void ri_group_walk(struct ri_groups *groups, struct ri_group *group, enum ri_lin
 /* The element at `addr` (its P) that a slot or an external node points at. */
 uint32_t ri_groups_element_at(struct ri_groups *groups, const struct ri_group_rule *rule,
 			      uint64_t addr);
+
+/* group_headless.c: adds the heads of rules that know none: in the circles of
+ * members found since the last call, the node that is no element. */
+void ri_groups_find_headless(struct ri_groups *groups);
+
+/* Makes what the members' back pointers name stand for the group. */
+void ri_groups_name_headless(struct ri_groups *groups, uint32_t group);
 
 /* group_islands.c: completes the groups in `gaps` from objects whose back
  * pointers name them. */

@@ -493,6 +493,45 @@ static void hash_walks_each_bucket(void **state)
 	world_destroy(chain.w);
 }
 
+static void headless_list_finds_the_node_that_is_no_element(void **state)
+{
+	const struct ri_population *population;
+	const struct ri_group *group;
+	struct chain chain;
+
+	(void)state;
+	make_chain(&chain, RI_LINK_LIST, 6);
+	chain.rule->has_variable = false;
+	chain.rule->is_headless = true;
+	chain.rule->head_first_offset = -1;
+	chain.rule->prev_offset = 8;
+	chain.rule->back = world_field(32, 8);
+	for (size_t i = 0; i <= 6; i++) {
+		uint64_t from = i ? node(&chain, i - 1) : chain.head;
+		uint64_t to = i < 6 ? node(&chain, i) : chain.head;
+
+		world_put64(chain.w, from, to);
+		world_put64(chain.w, to + 8, from);
+		if (i < 6)
+			world_put64(chain.w, chain.headers[i] + 32, chain.head - 16);
+	}
+	population = world_find(chain.w);
+	assert_int_equal(population->group_count, 1);
+	group = &population->groups[0];
+	assert_int_equal(group->head, chain.head);
+	assert_int_equal(group->member_count, 6);
+	assert_int_equal(group->break_count, 0);
+	for (uint32_t i = 0; i < 6; i++) {
+		assert_int_equal(population->memberships[i].node, node(&chain, i));
+		assert_int_equal(population->back_group[i], 0);
+	}
+	/* a circle of elements alone is no group */
+	world_put64(chain.w, node(&chain, 5), node(&chain, 0));
+	world_put64(chain.w, node(&chain, 0) + 8, node(&chain, 5));
+	assert_int_equal(world_find(chain.w)->group_count, 0);
+	world_destroy(chain.w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -512,6 +551,7 @@ int main(void)
 		cmocka_unit_test(tree_without_parents_enters_each_node_once),
 		cmocka_unit_test(array_slots_hold_elements),
 		cmocka_unit_test(hash_walks_each_bucket),
+		cmocka_unit_test(headless_list_finds_the_node_that_is_no_element),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
