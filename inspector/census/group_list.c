@@ -94,8 +94,10 @@ static uint32_t add_break(struct list_walk *walk, enum ri_direction direction, u
 		.node = node,
 		.what = what,
 	};
-	uint32_t index;
+	uint32_t index = ri_address_map_find(&walk->wrong, found.word_addr);
 
+	if (index != RI_NONE)
+		return index; /* both sides lost their way at one word */
 	found.object = node == walk->head ? RI_NONE
 					  : ri_groups_element(walk->groups, walk->rule, node);
 	index = ri_groups_add_break(walk->groups, walk->group, &found, place);
@@ -263,6 +265,8 @@ static bool join_at_node(struct list_walk *walk)
 
 	if (node != backward->lost || node == walk->head || forward->break_index == RI_NONE ||
 	    backward->break_index == RI_NONE ||
+	    ri_address_map_find(&walk->wrong, word_on(walk, node, RI_BACKWARD)) != RI_NONE ||
+	    ri_address_map_find(&walk->wrong, word_on(walk, node, RI_FORWARD)) != RI_NONE ||
 	    !ri_chain_read(&walk->chain, node, RI_BACKWARD, &ignored, &back) ||
 	    !ri_chain_read(&walk->chain, node, RI_FORWARD, &ignored, &on))
 		return false;

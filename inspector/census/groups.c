@@ -373,11 +373,14 @@ static void set_parents(struct ri_groups *groups)
  * older, shorter run of them that is left behind. */
 static void hand_over_members(struct ri_groups *groups, struct ri_population *population)
 {
+	bool is_in_order = true;
 	size_t count = 0;
 
-	for (size_t i = 0; i < groups->groups.count; i++)
+	for (size_t i = 0; i < groups->groups.count; i++) {
+		is_in_order &= groups->groups.items[i].first_member == count;
 		count += groups->groups.items[i].member_count;
-	if (count == groups->memberships.count) {
+	}
+	if (is_in_order) {
 		population->memberships = groups->memberships.items;
 		population->membership_count = count;
 		groups->memberships.items = NULL;

@@ -139,6 +139,14 @@ static int compare_offsets(const void *a, const void *b)
 	return x->offset_bytes < y->offset_bytes ? -1 : x->offset_bytes > y->offset_bytes;
 }
 
+/* Sorts slots[first ..). */
+static void sort_slots(struct builder *b, size_t first)
+{
+	if (b->slots.count > first)
+		qsort(b->slots.items + first, b->slots.count - first, sizeof(*b->slots.items),
+		      compare_offsets);
+}
+
 static bool agree(const struct ri_slot *a, const struct ri_slot *b)
 {
 	return a->kind == b->kind &&
@@ -190,8 +198,7 @@ static void lay_out_union(struct builder *b, const struct ri_type *type, uint64_
 		pop_path(b, path);
 	}
 	b->arms--;
-	qsort(b->slots.items + first, b->slots.count - first, sizeof(*b->slots.items),
-	      compare_offsets);
+	sort_slots(b, first);
 	fold_arms(b, first, type->member_count);
 	if (!b->arms)
 		promote_classes(b, first);
@@ -249,7 +256,9 @@ static void put_marks(struct builder *b)
 {
 	size_t s = 0, slot_count;
 
-	qsort(b->slots.items, b->slots.count, sizeof(*b->slots.items), compare_offsets);
+	sort_slots(b, 0);
+	if (!b->marks.count)
+		return;
 	qsort(b->marks.items, b->marks.count, sizeof(*b->marks.items), compare_marks);
 	slot_count = b->slots.count;
 	for (size_t m = 0; m < b->marks.count; m++) {
@@ -268,7 +277,7 @@ static void put_marks(struct builder *b)
 			put_mark(b, add_slot(b, mark->offset, mark->kind), mark->kind);
 	}
 	ri_vec_deinit(&b->marks);
-	qsort(b->slots.items, b->slots.count, sizeof(*b->slots.items), compare_offsets);
+	sort_slots(b, 0);
 }
 
 static void mark_field(struct builder *b, int64_t base, const struct ri_field *field,
@@ -503,10 +512,11 @@ static void add_owner_slots(struct builder *b, const struct ri_counted_type *typ
 		struct ri_slot key = { .offset_bytes = (uint32_t)offset };
 
 		if (!is_misplaced(offset) && offset + 8 <= type->extent_bytes &&
-		    !bsearch(&key, b->slots.items, slot_count, sizeof(key), compare_offsets))
+		    !(slot_count &&
+		      bsearch(&key, b->slots.items, slot_count, sizeof(key), compare_offsets)))
 			add_slot(b, offset, RI_SLOT_VOID_POINTER);
 	}
-	qsort(b->slots.items, b->slots.count, sizeof(*b->slots.items), compare_offsets);
+	sort_slots(b, 0);
 }
 
 static uint32_t owner_class(struct builder *b, const struct ri_declared_owner *owner,
