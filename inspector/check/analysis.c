@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "check/cause.h"
 #include "check/check.h"
 #include "check/verdict.h"
 
@@ -114,6 +115,7 @@ static void take_census(struct ri_analysis *analysis, unsigned thread_count, dou
 
 static void run_checks(struct ri_analysis *analysis)
 {
+	analysis->causes = ri_causes_create(analysis);
 	analysis->findings = ri_calloc(1, sizeof(*analysis->findings));
 	for (size_t i = 0; ri_checks[i]; i++)
 		if (ri_checks[i]->run)
@@ -200,6 +202,7 @@ void ri_analysis_destroy(struct ri_analysis *analysis)
 	if (!analysis)
 		return;
 	ri_findings_destroy(analysis->findings);
+	free(analysis->causes);
 	ri_graph_destroy(analysis->graph);
 	ri_holders_destroy(analysis->holders);
 	ri_population_destroy(analysis->population);

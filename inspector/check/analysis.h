@@ -56,6 +56,7 @@ struct ri_analysis {
 	struct ri_population *population;
 	struct ri_holders *holders;
 	struct ri_graph *graph;
+	uint8_t *causes;         /* per object, see check/cause.h; null: found when asked for */
 	struct ri_findings *findings;
 	struct ri_stage_time stages[RI_STAGE_MAX];
 	size_t stage_count;

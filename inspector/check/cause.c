@@ -54,7 +54,7 @@ static bool has_owner_besides_groups(const struct ri_analysis *analysis, uint32_
 	return certain > 0;
 }
 
-enum ri_object_cause ri_object_cause(const struct ri_analysis *analysis, uint32_t object)
+static enum ri_object_cause find_cause(const struct ri_analysis *analysis, uint32_t object)
 {
 	const struct ri_population *population = analysis->population;
 	uint32_t state = population->objects[object].state;
@@ -80,6 +80,23 @@ enum ri_object_cause ri_object_cause(const struct ri_analysis *analysis, uint32_
 	if (state & RI_OBJECT_COUNT_DEAD)
 		return is_held ? RI_CAUSE_BAD_COUNT : RI_CAUSE_DEAD;
 	return RI_CAUSE_NONE;
+}
+
+enum ri_object_cause ri_object_cause(const struct ri_analysis *analysis, uint32_t object)
+{
+	if (analysis->causes)
+		return (enum ri_object_cause)analysis->causes[object];
+	return find_cause(analysis, object);
+}
+
+uint8_t *ri_causes_create(const struct ri_analysis *analysis)
+{
+	size_t count = analysis->population->object_count;
+	uint8_t *causes = ri_malloc(count);
+
+	for (uint32_t o = 0; o < count; o++)
+		causes[o] = (uint8_t)find_cause(analysis, o);
+	return causes;
 }
 
 void ri_finding_imply_states(struct ri_finding *finding, const struct ri_analysis *analysis,

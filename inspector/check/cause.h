@@ -15,4 +15,8 @@
 void ri_finding_imply_states(struct ri_finding *finding, const struct ri_analysis *analysis,
 			     uint32_t object);
 
+/* The causes of all objects (enum ri_object_cause), for struct ri_analysis: most
+ * checks ask for each object's.  A new array of object_count. */
+uint8_t *ri_causes_create(const struct ri_analysis *analysis);
+
 #endif

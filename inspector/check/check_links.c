@@ -17,52 +17,23 @@
 #include "check/cause.h"
 #include "check/membership.h"
 
-/* What is looked up for breaks; empty where there is none. */
-struct links {
-	bool *is_doubly_chained; /* by object, or null */
-	uint32_t *by_node;       /* memberships by ascending node, or null */
-};
-
-static struct links links_create(const struct ri_analysis *analysis)
+/* By object; null where there is no break to be looked at, or no such link. */
+static bool *find_doubly_chained(const struct ri_analysis *analysis)
 {
-	if (!analysis->population->break_count)
-		return (struct links){ NULL, NULL };
-	return (struct links){ ri_find_doubly_chained(analysis),
-			       ri_memberships_by_node(analysis->population) };
-}
-
-static void links_destroy(struct links *links)
-{
-	free(links->is_doubly_chained);
-	free(links->by_node);
+	return analysis->population->break_count ? ri_find_doubly_chained(analysis) : NULL;
 }
 
 /* The place of the member whose node is `node` in the chain of group `g`; RI_NONE
  * if there is none. */
-static uint32_t place_of(const struct ri_population *population, const struct links *links,
-			 uint32_t g, uint64_t node)
+static uint32_t place_of(const struct ri_population *population, uint32_t g, uint64_t node)
 {
-	size_t low = 0, high = population->membership_count;
+	uint32_t membership = ri_find_membership(population, g, node);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct ri_membership *m = &population->memberships[links->by_node[middle]];
-
-		if (m->node < node || (m->node == node && m->group < g))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == population->membership_count)
-		return RI_NONE;
-	if (population->memberships[links->by_node[low]].node != node ||
-	    population->memberships[links->by_node[low]].group != g)
-		return RI_NONE;
-	return links->by_node[low] - population->groups[g].first_member;
+	return membership == RI_NONE ? RI_NONE : membership - population->groups[g].first_member;
 }
 
 /* Whether a walk that follows the word of `fault` comes back to where it was. */
-static bool closes_loop(const struct ri_analysis *analysis, const struct links *links, uint32_t g,
+static bool closes_loop(const struct ri_analysis *analysis, uint32_t g,
 			const struct ri_group_break *fault)
 {
 	const struct ri_group *group = &analysis->population->groups[g];
@@ -72,10 +43,10 @@ static bool closes_loop(const struct ri_analysis *analysis, const struct links *
 
 	if ((group->state & RI_GROUP_LOOP) && fault->value == group->loop_node)
 		return true;
-	if (!rule || !links->by_node || !fault->value)
+	if (!rule || !fault->value)
 		return false;
-	from = place_of(analysis->population, links, g, fault->node);
-	to = place_of(analysis->population, links, g, fault->value);
+	from = place_of(analysis->population, g, fault->node);
+	to = place_of(analysis->population, g, fault->value);
 	if (from == RI_NONE || to == RI_NONE)
 		return false;
 	if (rule->next_offset >= 0 && offset == rule->next_offset)
@@ -86,14 +57,14 @@ static bool closes_loop(const struct ri_analysis *analysis, const struct links *
 }
 
 /* Whether dead-member, two-groups or dead-group tells the break. */
-static bool is_told_by_member(const struct ri_analysis *analysis, const struct links *links,
+static bool is_told_by_member(const struct ri_analysis *analysis, const bool *is_doubly_chained,
 			      uint32_t g, const struct ri_group_break *fault)
 {
 	if (analysis->population->groups[g].state & RI_GROUP_HEAD_FREED)
 		return true;
 	if (fault->object == RI_NONE)
 		return false;
-	if (links->is_doubly_chained && links->is_doubly_chained[fault->object])
+	if (is_doubly_chained && is_doubly_chained[fault->object])
 		return true;
 	return (analysis->population->objects[fault->object].state & RI_OBJECT_FREED) &&
 	       ri_object_cause(analysis, fault->object) == RI_CAUSE_DEAD_MEMBER;
@@ -165,7 +136,7 @@ static void run_broken_link(const struct ri_check *check, const struct ri_analys
 			    struct ri_findings *findings)
 {
 	const struct ri_population *population = analysis->population;
-	struct links links = links_create(analysis);
+	bool *is_doubly_chained = find_doubly_chained(analysis);
 
 	for (uint32_t g = 0; g < population->group_count; g++) {
 		const struct ri_group *group = &population->groups[g];
@@ -176,12 +147,12 @@ static void run_broken_link(const struct ri_check *check, const struct ri_analys
 			const struct ri_group_break *fault =
 				&population->breaks[group->break_first + i];
 
-			if (!is_told_by_member(analysis, &links, g, fault) &&
-			    !closes_loop(analysis, &links, g, fault))
+			if (!is_told_by_member(analysis, is_doubly_chained, g, fault) &&
+			    !closes_loop(analysis, g, fault))
 				report_break(check, analysis, findings, g, fault);
 		}
 	}
-	links_destroy(&links);
+	free(is_doubly_chained);
 }
 
 const struct ri_check ri_check_broken_link = {
@@ -198,7 +169,7 @@ const struct ri_check ri_check_broken_link = {
 };
 
 static void report_loop(const struct ri_check *check, const struct ri_analysis *analysis,
-			struct ri_findings *findings, const struct links *links, uint32_t g,
+			struct ri_findings *findings, uint32_t g,
 			uint64_t loop_node)
 {
 	const struct ri_population *population = analysis->population;
@@ -215,7 +186,7 @@ static void report_loop(const struct ri_check *check, const struct ri_analysis *
 	for (uint32_t i = 0; i < group->break_count; i++) {
 		const struct ri_group_break *fault = &population->breaks[group->break_first + i];
 
-		if (!closes_loop(analysis, links, g, fault))
+		if (!closes_loop(analysis, g, fault))
 			continue;
 		ri_finding_explain(finding, "the link word 0x%" PRIx64 " closes the loop",
 				   fault->word_addr);
@@ -234,7 +205,7 @@ static void run_list_loop(const struct ri_check *check, const struct ri_analysis
 			  struct ri_findings *findings)
 {
 	const struct ri_population *population = analysis->population;
-	struct links links = links_create(analysis);
+	bool *is_doubly_chained = find_doubly_chained(analysis);
 
 	for (uint32_t g = 0; g < population->group_count; g++) {
 		const struct ri_group *group = &population->groups[g];
@@ -246,14 +217,14 @@ static void run_list_loop(const struct ri_check *check, const struct ri_analysis
 			const struct ri_group_break *fault =
 				&population->breaks[group->break_first + i];
 
-			if (!is_told_by_member(analysis, &links, g, fault) &&
-			    closes_loop(analysis, &links, g, fault))
+			if (!is_told_by_member(analysis, is_doubly_chained, g, fault) &&
+			    closes_loop(analysis, g, fault))
 				loop_node = fault->value;
 		}
 		if (loop_node || (group->state & RI_GROUP_LOOP))
-			report_loop(check, analysis, findings, &links, g, loop_node);
+			report_loop(check, analysis, findings, g, loop_node);
 	}
-	links_destroy(&links);
+	free(is_doubly_chained);
 }
 
 const struct ri_check ri_check_list_loop = {

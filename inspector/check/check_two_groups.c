@@ -5,7 +5,8 @@
  * Two chains that share one link share all that follows in a list with an end;
  * that is one cause.  So there is one finding per pair of groups, about the first
  * shared member in the order of the longer chain, which is most likely the one
- * that it was in before.  Cost: the memberships sorted by node.
+ * that it was in before.  Cost: a sort of the
+ * memberships of objects that are in several groups.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -37,23 +38,19 @@ static bool comes_first(const struct ri_analysis *analysis, uint32_t a, uint32_t
 
 static void collect(const struct ri_analysis *analysis, shared_list *list)
 {
-	const struct ri_population *population = analysis->population;
-	uint32_t *order = ri_memberships_by_node(population);
+	const struct ri_membership *all = analysis->population->memberships;
+	size_t count;
+	struct ri_shared_link *links = ri_find_shared_links(analysis, &count);
 
-	for (size_t i = 1; i < population->membership_count; i++) {
-		const struct ri_membership *a = &population->memberships[order[i - 1]];
-		const struct ri_membership *b = &population->memberships[order[i]];
+	for (size_t i = 0; i < count; i++) {
+		uint32_t a = all[links[i].first].group, b = all[links[i].second].group;
 
-		if (a->node != b->node || a->group == b->group ||
-		    ((population->groups[a->group].state | population->groups[b->group].state) &
-		     RI_GROUP_HEAD_FREED))
-			continue;
-		if (comes_first(analysis, a->group, b->group))
-			*ri_push(list) = (struct shared){ a->group, b->group, order[i - 1] };
+		if (comes_first(analysis, a, b))
+			*ri_push(list) = (struct shared){ a, b, links[i].first };
 		else
-			*ri_push(list) = (struct shared){ b->group, a->group, order[i] };
+			*ri_push(list) = (struct shared){ b, a, links[i].second };
 	}
-	free(order);
+	free(links);
 }
 
 static int compare(const void *a, const void *b)

@@ -68,24 +68,33 @@ static int compare_nodes(const void *a, const void *b, void *data)
 	return (x->group > y->group) - (x->group < y->group);
 }
 
-uint32_t *ri_memberships_by_node(const struct ri_population *population)
+/* Memberships of objects that have several, by ascending node and group: only
+ * these can share a link, and they are few where each object is in one group. */
+static uint32_t *candidates_by_node(const struct ri_population *population, size_t *ret_count)
 {
-	uint32_t *order = ri_malloc(population->membership_count * sizeof(*order));
+	RI_VEC(uint32_t) list = { 0 };
 
-	for (uint32_t i = 0; i < population->membership_count; i++)
-		order[i] = i;
-	qsort_r(order, population->membership_count, sizeof(*order), compare_nodes,
-		population->memberships);
-	return order;
+	for (uint32_t i = 0; i < population->membership_count; i++) {
+		uint32_t o = population->memberships[i].object;
+
+		if (population->member_of_first[o + 1] - population->member_of_first[o] > 1)
+			*ri_push(&list) = i;
+	}
+	if (list.count)
+		qsort_r(list.items, list.count, sizeof(*list.items), compare_nodes,
+			population->memberships);
+	*ret_count = list.count;
+	return list.items;
 }
 
-bool *ri_find_doubly_chained(const struct ri_analysis *analysis)
+struct ri_shared_link *ri_find_shared_links(const struct ri_analysis *analysis, size_t *ret_count)
 {
 	const struct ri_population *population = analysis->population;
-	uint32_t *order = ri_memberships_by_node(population);
-	bool *marks = NULL;
+	RI_VEC(struct ri_shared_link) shared = { 0 };
+	size_t count;
+	uint32_t *order = candidates_by_node(population, &count);
 
-	for (size_t i = 1; i < population->membership_count; i++) {
+	for (size_t i = 1; i < count; i++) {
 		const struct ri_membership *a = &population->memberships[order[i - 1]];
 		const struct ri_membership *b = &population->memberships[order[i]];
 
@@ -93,10 +102,41 @@ bool *ri_find_doubly_chained(const struct ri_analysis *analysis)
 		    ((population->groups[a->group].state | population->groups[b->group].state) &
 		     RI_GROUP_HEAD_FREED))
 			continue;
-		if (!marks)
-			marks = ri_calloc(population->object_count, sizeof(*marks));
-		marks[a->object] = marks[b->object] = true;
+		*ri_push(&shared) = (struct ri_shared_link){ order[i - 1], order[i] };
 	}
 	free(order);
+	*ret_count = shared.count;
+	return shared.items;
+}
+
+bool *ri_find_doubly_chained(const struct ri_analysis *analysis)
+{
+	const struct ri_population *population = analysis->population;
+	size_t count;
+	struct ri_shared_link *shared = ri_find_shared_links(analysis, &count);
+	bool *marks = count ? ri_calloc(population->object_count, sizeof(*marks)) : NULL;
+
+	for (size_t i = 0; i < count; i++) {
+		marks[population->memberships[shared[i].first].object] = true;
+		marks[population->memberships[shared[i].second].object] = true;
+	}
+	free(shared);
 	return marks;
+}
+
+uint32_t ri_find_membership(const struct ri_population *population, uint32_t group, uint64_t node)
+{
+	uint32_t o = ri_population_find(population, node);
+
+	for (; o != RI_NONE; o = population->objects[o].parent) {
+		for (uint32_t i = population->member_of_first[o];
+		     i < population->member_of_first[o + 1]; i++) {
+			const struct ri_membership *m =
+				&population->memberships[population->member_of[i]];
+
+			if (m->group == group && m->node == node)
+				return population->member_of[i];
+		}
+	}
+	return RI_NONE;
 }

@@ -29,8 +29,17 @@ enum ri_back_state ri_membership_back(const struct ri_analysis *analysis, uint32
  */
 bool *ri_find_doubly_chained(const struct ri_analysis *analysis);
 
-/* Indices of all memberships by ascending node, then group: a new array of
- * membership_count. */
-uint32_t *ri_memberships_by_node(const struct ri_population *population);
+/* Two memberships (indices) whose node is the same: one link in two chains. */
+struct ri_shared_link {
+	uint32_t first, second;
+};
+
+/* All of them, groups whose head is freed left out, by ascending node; a new
+ * array, or null where *ret_count is 0. */
+struct ri_shared_link *ri_find_shared_links(const struct ri_analysis *analysis, size_t *ret_count);
+
+/* The membership of `group` whose link lies at `node` inside its object; RI_NONE
+ * if there is none, and for external nodes, which lie in no object. */
+uint32_t ri_find_membership(const struct ri_population *population, uint32_t group, uint64_t node);
 
 #endif

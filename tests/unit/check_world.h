@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/span_index.h"
 #include "check/check.h"
 
 enum {
@@ -282,6 +283,20 @@ static inline void world_seal_edges(struct world *w)
 	h->in_first[objects] = at;
 }
 
+static inline uint64_t world_object_start(const void *data, size_t i)
+{
+	const struct ri_population *population = data;
+
+	return ri_object_start(population, &population->objects[i]);
+}
+
+static inline uint64_t world_object_end(const void *data, size_t i)
+{
+	const struct ri_population *population = data;
+
+	return ri_object_end(population, &population->objects[i]);
+}
+
 static inline void world_seal(struct world *w)
 {
 	struct ri_population *p = &w->population;
@@ -310,6 +325,7 @@ static inline void world_seal(struct world *w)
 				p->member_of[at++] = m;
 	}
 	p->member_of_first[w->object_count] = at;
+	p->index = ri_span_index_create(w->object_count, world_object_start, world_object_end, p);
 	ri_image_seal(w->target.image);
 }
 
@@ -327,6 +343,7 @@ static inline void world_destroy(struct world *w)
 	free(w->heap.blocks);
 	free(w->graph.reach);
 	free(w->graph.leak_root);
+	ri_span_index_destroy(w->population.index);
 	free(w->graph.hangs_on_count);
 	free(w->graph.hangs_on_bytes);
 	free(w->graph.cycle_of);
