@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +14,6 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,9 +21,23 @@
 
 #define COPY_BYTES ((size_t)1 << 16)
 
+/* In the child: SIGALRM ends it after that long, whatever was inherited. */
+static void limit_time(unsigned seconds)
+{
+	sigset_t alarm_set;
+
+	if (!seconds)
+		return;
+	signal(SIGALRM, SIG_DFL);
+	sigemptyset(&alarm_set);
+	sigaddset(&alarm_set, SIGALRM);
+	sigprocmask(SIG_UNBLOCK, &alarm_set, NULL);
+	alarm(seconds);
+}
+
 /* In the child: never returns. */
 static _Noreturn void run_child(int (*work)(FILE *out, void *data), void *data, int output,
-				pid_t parent)
+				pid_t parent, unsigned time_limit_seconds)
 {
 	const struct rlimit no_core = { 0, 0 };
 	FILE *out;
@@ -36,6 +48,7 @@ static _Noreturn void run_child(int (*work)(FILE *out, void *data), void *data, 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(RI_STATUS_UNUSABLE);
+	limit_time(time_limit_seconds);
 	out = fdopen(output, "w");
 	if (!out)
 		_exit(RI_STATUS_UNUSABLE);
@@ -47,27 +60,6 @@ static _Noreturn void run_child(int (*work)(FILE *out, void *data), void *data, 
 	}
 	/* no exit handlers: they belong to the supervisor */
 	_exit(status);
-}
-
-/* Waits for `child`, at most `limit_seconds`; true when the limit was reached
- * and the child was killed. */
-static bool wait_for(pid_t child, unsigned limit_seconds, int *ret_wait_status)
-{
-	bool is_late = false;
-	int pidfd = limit_seconds ? (int)syscall(SYS_pidfd_open, child, 0) : -1;
-
-	if (pidfd >= 0) {
-		struct pollfd poll_fd = { .fd = pidfd, .events = POLLIN };
-
-		is_late = poll(&poll_fd, 1, (int)(limit_seconds > 2000000 ? 2000000
-							: limit_seconds) * 1000) == 0;
-		if (is_late)
-			kill(child, SIGKILL);
-		close(pidfd);
-	}
-	while (waitpid(child, ret_wait_status, 0) < 0 && errno == EINTR)
-		;
-	return is_late;
 }
 
 struct ri_error *ri_supervise(int (*work)(FILE *out, void *data), void *data,
@@ -86,8 +78,10 @@ struct ri_error *ri_supervise(int (*work)(FILE *out, void *data), void *data,
 		return ri_error_create_errno(errno, "cannot start the analysis");
 	}
 	if (child == 0)
-		run_child(work, data, output, parent);
-	if (wait_for(child, time_limit_seconds, &wait_status))
+		run_child(work, data, output, parent, time_limit_seconds);
+	while (waitpid(child, &wait_status, 0) < 0 && errno == EINTR)
+		;
+	if (time_limit_seconds && WIFSIGNALED(wait_status) && WTERMSIG(wait_status) == SIGALRM)
 		error = ri_error_create(RI_ERROR_INPUT,
 					"not done after %u seconds; nothing is reported",
 					time_limit_seconds);
