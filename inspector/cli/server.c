@@ -2,7 +2,8 @@
 /*
  * The analysis server behind the prompt: see session.h.
  *
- * Requests and replies are packets on a socket pair; output goes through one
+ * Requests and replies are packets on a socket pair (a line with its NUL, because
+ * an empty packet reads like the end of the socket); output goes through one
  * memory file that both sides share (each command starts it anew).  Commands
  * run in children of the server: they see the finished analysis, copied on
  * write, and may crash or be interrupted alone.  Ctrl-C reaches the whole
@@ -109,11 +110,12 @@ static int serve_line(const struct service *service, const char *line)
 	int wait_status = 0;
 	pid_t child;
 
-	if (ftruncate(service->output, 0) || lseek(service->output, 0, SEEK_SET))
+	if (ftruncate(service->output, 0) || lseek(service->output, 0, SEEK_SET) ||
+	    (child = fork()) < 0) {
+		dprintf(STDERR_FILENO, "refinspect: cannot start the command: %s\n",
+			strerror(errno));
 		return RI_STATUS_UNUSABLE;
-	child = fork();
-	if (child < 0)
-		return RI_STATUS_UNUSABLE;
+	}
 	if (child == 0)
 		run_command_child(service, line);
 	while (waitpid(child, &wait_status, 0) < 0 && errno == EINTR)
@@ -126,14 +128,14 @@ static void serve(struct service *service)
 	char *line = ri_malloc(MAX_LINE_BYTES + 1);
 
 	for (;;) {
-		ssize_t length = recv(service->socket, line, MAX_LINE_BYTES, 0);
+		ssize_t length = recv(service->socket, line, MAX_LINE_BYTES + 1, 0);
 		int status;
 
 		if (length < 0 && errno == EINTR)
 			continue;
 		if (length <= 0)
 			break;
-		line[length] = '\0';
+		line[length - 1] = '\0';
 		status = serve_line(service, line);
 		if (send(service->socket, &status, sizeof(status), MSG_NOSIGNAL) < 0)
 			break;
@@ -240,11 +242,11 @@ void ri_server_destroy(struct ri_server *server)
 struct ri_error *ri_server_run(struct ri_server *server, const char *line, int *ret_status,
 			       int *ret_output)
 {
-	size_t length = strlen(line);
+	size_t size_bytes = strlen(line) + 1;
 
-	if (length > MAX_LINE_BYTES)
+	if (size_bytes > MAX_LINE_BYTES + 1)
 		return ri_error_create(RI_ERROR_USAGE, "the line is too long");
-	if (send(server->socket, line, length, MSG_NOSIGNAL) != (ssize_t)length ||
+	if (send(server->socket, line, size_bytes, MSG_NOSIGNAL) != (ssize_t)size_bytes ||
 	    !receive_status(server, ret_status))
 		return describe_end(server);
 	lseek(server->output, 0, SEEK_SET);
