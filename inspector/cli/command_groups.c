@@ -5,59 +5,27 @@
 #include <string.h>
 
 #include "cli/commands.h"
+#include "report/rows.h"
+#include "report/words.h"
 
 #define CELL_BYTES 32
 
-static const char *const kind_words[] = {
-	[RI_LINK_LIST] = "list",   [RI_LINK_HLIST] = "hlist", [RI_LINK_SLIST] = "slist",
-	[RI_LINK_DLIST] = "dlist", [RI_LINK_TAILQ] = "tailq", [RI_LINK_TREE] = "tree",
-	[RI_LINK_ARRAY] = "array", [RI_LINK_HASH] = "hash",
-};
-
-static char *membership_words(const struct ri_weight *weight)
-{
-	if (weight->kind != RI_WEIGHT_FIXED)
-		return ri_strdup("possible");
-	if (weight->weight == 0)
-		return ri_strdup("borrows");
-	if (weight->weight == 1)
-		return ri_strdup("owns");
-	return ri_format("owns %" PRId64, weight->weight);
-}
-
-static const char *group_state(const struct ri_group *group)
-{
-	if (group->state & RI_GROUP_UNINITIALISED)
-		return "never used";
-	if (group->state & RI_GROUP_HEAD_FREED)
-		return "head in a free block";
-	if (group->state & RI_GROUP_LOOP)
-		return "loop";
-	if (group->state & RI_GROUP_INCOMPLETE)
-		return "broken, a part is missing";
-	if (group->break_count)
-		return "broken";
-	if (group->has_stored_count && group->stored_count != group->member_count)
-		return "count differs";
-	return "sound";
-}
-
 static void add_group_row(struct ri_listing *listing, const struct ri_analysis *analysis,
-			  const struct ri_group *group)
+			  const struct ri_group *group, uint64_t walked)
 {
 	const struct ri_population *population = analysis->population;
 	const struct ri_group_rule *rule = &analysis->layout->groups.items[group->rule];
 	char head[CELL_BYTES], members[CELL_BYTES], stored[CELL_BYTES];
-	char *membership = membership_words(&group->membership);
+	char *membership = ri_words_weight(&group->membership);
 	const char *cells[] = {
-		group->name, head, kind_words[rule->kind], members,
+		group->name, head, ri_words_link_kind(rule->kind), members,
 		group->has_stored_count ? stored : NULL, membership,
 		group->parent != RI_NONE ? population->groups[group->parent].name : NULL,
-		group_state(group),
+		ri_words_group_state(group, walked),
 	};
 
 	snprintf(head, sizeof(head), "%#" PRIx64, group->struct_addr);
-	snprintf(members, sizeof(members), "%" PRIu32, group->member_count);
+	snprintf(members, sizeof(members), "%" PRIu64, walked);
 	snprintf(stored, sizeof(stored), "%" PRId64, group->stored_count);
 	ri_listing_add(listing, cells);
 	free(membership);
@@ -73,17 +41,21 @@ static struct ri_error *run_groups(struct ri_command_context *context, int word_
 	};
 	const struct ri_population *population = context->analysis->population;
 	struct ri_listing *listing;
+	uint64_t *walked;
 
 	(void)word_count;
 	(void)words;
 	(void)ret_status;
+	walked = ri_report_walked_lengths(context->analysis);
 	listing = ri_listing_create(context->out, context->request.format, "groups", columns,
 				    sizeof(columns) / sizeof(columns[0]), &context->report);
 	for (size_t i = 0; i < population->group_count; i++)
 		if (!context->request.group ||
 		    !strcmp(population->groups[i].name, context->request.group))
-			add_group_row(listing, context->analysis, &population->groups[i]);
+			add_group_row(listing, context->analysis, &population->groups[i],
+				      walked[i]);
 	ri_listing_finish(listing);
+	free(walked);
 	return NULL;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/commands.h"
+#include "report/words.h"
 
 #define TEXT_WIDTH 80
 
@@ -43,11 +44,9 @@ static void print_commands(FILE *out)
 
 static void print_codes(FILE *out)
 {
-	static const char *const severities[] = { "note", "warning", "error" };
-
 	for (size_t i = 0; ri_checks[i]; i++)
 		fprintf(out, "%-16s %-8s %s\n", ri_checks[i]->code,
-			severities[ri_checks[i]->severity], ri_checks[i]->summary);
+			ri_words_severity(ri_checks[i]->severity), ri_checks[i]->summary);
 	fputs("\nhelp CODE explains one.\n", out);
 }
 

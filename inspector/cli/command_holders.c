@@ -5,6 +5,7 @@
 
 #include "census/describe.h"
 #include "cli/commands.h"
+#include "report/words.h"
 
 static struct ri_describer describer_of(const struct ri_analysis *analysis)
 {
@@ -44,21 +45,9 @@ const struct ri_command ri_command_holders = {
 	.run = run_holders,
 };
 
-static const char *worth_words(const struct ri_edge *edge, const struct ri_holder_class *class)
-{
-	if (edge->flags & RI_EDGE_LINK)
-		return "link";
-	if (edge->flags & RI_EDGE_BORROWS)
-		return "borrows";
-	if (edge->flags & RI_EDGE_POSSIBLE || class->is_possible)
-		return "possible";
-	return class->weight ? "owns" : "borrows";
-}
-
 /* What the object itself points at. */
 static void list_references(struct ri_command_context *context, uint32_t object)
 {
-	enum { CELL_BYTES = 32 };
 	static const struct ri_column columns[] = {
 		{ "field", false }, { "worth", false }, { "target", false },
 	};
@@ -74,10 +63,12 @@ static void list_references(struct ri_command_context *context, uint32_t object)
 		const struct ri_holder_class *class =
 			&analysis->shapes->classes.items[edge->class_index];
 		char *target = ri_describe_node(&describer, edge->target);
-		const char *cells[] = { class->name, worth_words(edge, class), target };
+		char *worth = ri_words_worth(analysis, edge);
+		const char *cells[] = { class->name, worth, target };
 
 		if (!(edge->flags & (RI_EDGE_EMBEDS | RI_EDGE_LINK)))
 			ri_listing_add(listing, cells);
+		free(worth);
 		free(target);
 	}
 	ri_listing_finish(listing);
@@ -121,9 +112,8 @@ static void list_facts(struct ri_command_context *context, uint32_t index)
 	struct ri_listing *listing =
 		ri_listing_create(context->out, context->request.format, "object", columns, 2,
 				  &context->report);
-	char *name = context->report.is_terminal || context->report.show_names
-			     ? ri_command_object_name(analysis, index)
-			     : NULL;
+	char *name = ri_report_shows_names(&context->report) ? ri_object_name(analysis, index)
+							     : NULL;
 
 	add_fact(listing, "type", ri_strdup(type->name));
 	add_fact(listing, "address", ri_format("%#" PRIx64, object->addr));
@@ -132,9 +122,7 @@ static void list_facts(struct ri_command_context *context, uint32_t index)
 			   ri_object_end(population, object)));
 	add_fact(listing, "header",
 		 ri_format("%#" PRIx64, ri_object_header(population, object)));
-	if (name)
-		add_fact(listing, "name", ri_string_escape(name));
-	free(name);
+	add_fact(listing, "name", name);
 	add_fact(listing, "state", ri_command_state_words(object->state));
 	list_counts(listing, analysis, object);
 	add_fact(listing, "certain owners",

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/commands.h"
+#include "report/words.h"
 
 #define CELL_BYTES 32
 
@@ -148,12 +149,11 @@ static void add_object_row(struct ri_listing *listing, const struct ri_command_c
 {
 	const struct ri_analysis *analysis = context->analysis;
 	const struct ri_object *object = &analysis->population->objects[index];
-	bool wants_name = context->report.is_terminal || context->report.show_names;
+	bool wants_name = ri_report_shows_names(&context->report);
 	char addr[CELL_BYTES], count[CELL_BYTES], certain[CELL_BYTES], possible[CELL_BYTES];
 	char *state = ri_command_state_words(object->state);
 	char *groups = ri_command_group_words(analysis->population, index);
-	char *raw = wants_name ? ri_command_object_name(analysis, index) : NULL;
-	char *name = raw ? ri_string_escape(raw) : NULL;
+	char *name = wants_name ? ri_object_name(analysis, index) : NULL;
 	const char *cells[] = { addr, analysis->population->types[object->type].name, count,
 				certain, possible, state, groups, name };
 
@@ -163,7 +163,6 @@ static void add_object_row(struct ri_listing *listing, const struct ri_command_c
 	snprintf(possible, sizeof(possible), "%" PRIu32, analysis->holders->possible[index]);
 	ri_listing_add(listing, cells);
 	free(name);
-	free(raw);
 	free(groups);
 	free(state);
 }

@@ -5,9 +5,12 @@
  */
 #include "cli/commands.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "report/words.h"
 
 const struct ri_command *const ri_commands[] = {
 	&ri_command_check,   &ri_command_types,  &ri_command_objects, &ri_command_show,
@@ -32,8 +35,8 @@ struct ri_error *ri_command_parse_addr(const struct ri_analysis *analysis, const
 	uint64_t addr;
 
 	errno = 0;
-	addr = strtoull(text, &end, 0);
-	if (!errno && end != text && !*end && text[0] != '-') {
+	addr = strtoull(text, &end, text[0] == '0' && (text[1] | 0x20) == 'x' ? 16 : 10);
+	if (!errno && isdigit((unsigned char)text[0]) && !*end) {
 		*ret = addr;
 		return NULL;
 	}
@@ -124,24 +127,9 @@ static bool is_member_of(const struct ri_population *population, uint32_t object
 	return false;
 }
 
-char *ri_command_object_name(const struct ri_analysis *analysis, uint32_t object)
-{
-	enum { MAX_NAME_BYTES = 128 };
-	const struct ri_population *population = analysis->population;
-	const struct ri_counted_type *type = &population->types[population->objects[object].type];
-	const struct ri_convention *convention =
-		&analysis->layout->conventions.items[type->convention];
-	uint64_t base = ri_object_header(population, &population->objects[object]);
-	int64_t addr;
-
-	if (!ri_field_read(analysis->target->image, base, &convention->name_field, &addr))
-		return NULL;
-	return ri_image_read_string(analysis->target->image, (uint64_t)addr, MAX_NAME_BYTES);
-}
-
 static bool has_name(const struct ri_analysis *analysis, uint32_t object, const char *wanted)
 {
-	char *name = ri_command_object_name(analysis, object);
+	char *name = ri_object_name(analysis, object);
 	bool is_same = name && !strcmp(name, wanted);
 
 	free(name);
@@ -150,15 +138,9 @@ static bool has_name(const struct ri_analysis *analysis, uint32_t object, const 
 
 static bool has_index(const struct ri_analysis *analysis, uint32_t object, int64_t wanted)
 {
-	const struct ri_population *population = analysis->population;
-	const struct ri_counted_type *type = &population->types[population->objects[object].type];
 	int64_t value;
 
-	return ri_field_read(analysis->target->image,
-			     ri_object_header(population, &population->objects[object]),
-			     &analysis->layout->conventions.items[type->convention].index_field,
-			     &value) &&
-	       value == wanted;
+	return ri_object_read_index(analysis, object, &value) && value == wanted;
 }
 
 bool ri_filter_has_object(const struct ri_analysis *analysis,

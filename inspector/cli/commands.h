@@ -32,10 +32,6 @@ struct ri_error *ri_filter_check(const struct ri_analysis *analysis,
 bool ri_filter_has_object(const struct ri_analysis *analysis,
 			  const struct ri_report_request *request, uint32_t object);
 
-/* The object's name (its name member, read from memory), owned by the caller;
- * null: no such member or not readable. */
-char *ri_command_object_name(const struct ri_analysis *analysis, uint32_t object);
-
 /* The object's state and group memberships in words, owned by the caller. */
 char *ri_command_state_words(uint32_t state);
 char *ri_command_group_words(const struct ri_population *population, uint32_t object);

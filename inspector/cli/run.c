@@ -19,21 +19,75 @@ static bool wants_colour(const struct ri_options *options, bool is_terminal)
 	return is_terminal && !(no_colour && *no_colour);
 }
 
-/* How the user would call the tool again on this target. */
+/* A word as a shell takes it back. */
+static char *quote_word(const char *word)
+{
+	char *quoted, *out;
+
+	if (*word && !word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+					"0123456789_+-./:=@%,")])
+		return ri_strdup(word);
+	quoted = out = ri_malloc(4 * strlen(word) + 3);
+	*out++ = '\'';
+	for (; *word; word++) {
+		if (*word == '\'')
+			out = stpcpy(out, "'\\'");
+		*out++ = *word;
+	}
+	strcpy(out, "'");
+	return quoted;
+}
+
+/* Appends " OPTIONWORD" to the new string `*text`. */
+static void append_word(char **text, const char *option, const char *word)
+{
+	char *quoted = quote_word(word);
+	char *longer = ri_format("%s %s%s", *text, option, quoted);
+
+	free(quoted);
+	free(*text);
+	*text = longer;
+}
+
+/* How the user would call the tool again on this target to see the same: with
+ * every option that the analysis depends on. */
 static char *command_prefix(const struct ri_options *options)
 {
+	char *text;
+
 	if (options->command_prefix)
 		return ri_strdup(options->command_prefix);
-	if (options->pid)
-		return ri_format("refinspect -p %d", (int)options->pid);
-	return ri_format("refinspect %s", options->core_path ? options->core_path : "");
+	text = ri_strdup("refinspect");
+	if (options->exe_path)
+		append_word(&text, "--exe=", options->exe_path);
+	if (options->sysroot)
+		append_word(&text, "--sysroot=", options->sysroot);
+	for (size_t i = 0; options->debug_dirs.items && options->debug_dirs.items[i]; i++)
+		append_word(&text, "--debug-dir=", options->debug_dirs.items[i]);
+	for (size_t i = 0; options->profile_paths.items && options->profile_paths.items[i]; i++)
+		append_word(&text, "--profile=", options->profile_paths.items[i]);
+	if (options->no_builtin_profiles)
+		append_word(&text, "", "--no-builtin");
+	if (options->is_strict)
+		append_word(&text, "", "--strict");
+	if (options->pid) {
+		char *pid = ri_format("%d", (int)options->pid);
+
+		append_word(&text, "-p ", pid);
+		free(pid);
+	} else if (options->core_path) {
+		append_word(&text, "", options->core_path);
+	}
+	return text;
 }
 
 static struct ri_report_options make_report_options(const struct ri_options *options,
+						    const struct ri_analysis *analysis,
 						    const struct ri_report_request *request,
 						    const char *prefix)
 {
 	bool is_terminal = !options->output_path && isatty(STDOUT_FILENO);
+	bool has_object = analysis && request->has_object;
 
 	return (struct ri_report_options){
 		.is_verbose = request->is_verbose,
@@ -46,6 +100,11 @@ static struct ri_report_options make_report_options(const struct ri_options *opt
 		.group = request->group,
 		.code = request->code,
 		.name = request->name,
+		.has_object = has_object,
+		.object = has_object ? ri_population_find(analysis->population,
+							  request->object_addr) : RI_NONE,
+		.has_index = request->has_index,
+		.index = request->index,
 		.command_prefix = prefix,
 	};
 }
@@ -98,7 +157,7 @@ int ri_command_execute(const struct ri_options *options, const struct ri_analysi
 	char *prefix = command_prefix(options);
 	struct ri_command_context context = {
 		.analysis = analysis, .out = out, .options = options, .request = call->request,
-		.report = make_report_options(options, &call->request, prefix),
+		.report = make_report_options(options, analysis, &call->request, prefix),
 	};
 	struct ri_error *error = NULL;
 	int status = 0;

@@ -23,6 +23,9 @@ struct ri_report_options {
 	size_t limit;            /* rows of a listing, 0: all */
 	/* filters, null: all */
 	const char *type, *group, *code, *name;
+	bool has_object, has_index;
+	uint32_t object;         /* index of the one object that is meant, if has_object */
+	int64_t index;           /* value of the objects' index member, if has_index */
 	const char *command_prefix; /* how the user would call the tool again: "refinspect core.1234" */
 	/* null, or where listings append what their "address" column shows, row by row */
 	ri_report_addr_list *addresses;

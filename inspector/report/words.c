@@ -167,22 +167,40 @@ char *ri_words_verdict(const struct ri_analysis *analysis)
 	return ri_format("%zu finding%s", sure, sure == 1 ? "" : "s");
 }
 
-char *ri_object_name(const struct ri_analysis *analysis, uint32_t object)
+/* The convention of the object's type; null where the stage that knows it is absent. */
+static const struct ri_convention *convention_of(const struct ri_analysis *analysis,
+						 uint32_t object)
 {
 	const struct ri_population *population = analysis->population;
-	const struct ri_object *o = &population->objects[object];
-	const struct ri_convention *convention;
+	uint32_t index = population->types[population->objects[object].type].convention;
+
+	if (!analysis->layout || !analysis->target || !analysis->target->image ||
+	    index >= analysis->layout->conventions.count)
+		return NULL;
+	return &analysis->layout->conventions.items[index];
+}
+
+bool ri_object_read_index(const struct ri_analysis *analysis, uint32_t object, int64_t *ret)
+{
+	const struct ri_population *population = analysis->population;
+	const struct ri_convention *convention = convention_of(analysis, object);
+
+	return convention &&
+	       ri_field_read(analysis->target->image,
+			     ri_object_header(population, &population->objects[object]),
+			     &convention->index_field, ret);
+}
+
+char *ri_object_name(const struct ri_analysis *analysis, uint32_t object)
+{
+	const struct ri_convention *convention = convention_of(analysis, object);
 	uint64_t base;
 	int64_t addr;
 	char *raw, *name;
 
-	if (!analysis->layout || !analysis->target || !analysis->target->image ||
-	    population->types[o->type].convention >= analysis->layout->conventions.count)
+	if (!convention || !convention->name_field.is_present)
 		return NULL;
-	convention = &analysis->layout->conventions.items[population->types[o->type].convention];
-	if (!convention->name_field.is_present)
-		return NULL;
-	base = ri_object_header(population, o);
+	base = ri_object_header(analysis->population, &analysis->population->objects[object]);
 	if (convention->name_field.text_bytes) {
 		size_t size_bytes = convention->name_field.text_bytes;
 		const uint8_t *text;
@@ -213,9 +231,16 @@ bool ri_report_wants_finding(const struct ri_analysis *analysis,
 			     const struct ri_report_options *options,
 			     const struct ri_finding *finding)
 {
+	int64_t index;
 	char *name;
 	bool fits;
 
+	if (options->has_object && finding->object != options->object)
+		return false;
+	if (options->has_index &&
+	    (finding->object == RI_NONE ||
+	     !ri_object_read_index(analysis, finding->object, &index) || index != options->index))
+		return false;
 	if (options->code && strcmp(options->code, finding->check->code)) {
 		size_t i = 0;
 

@@ -38,6 +38,9 @@ char *ri_words_verdict(const struct ri_analysis *analysis);
  * it is not readable.  Owned by the caller. */
 char *ri_object_name(const struct ri_analysis *analysis, uint32_t object);
 
+/* Reads the object's index member into *ret; false: it has none or it is not readable. */
+bool ri_object_read_index(const struct ri_analysis *analysis, uint32_t object, int64_t *ret);
+
 /* Whether names of objects may be shown at all. */
 bool ri_report_shows_names(const struct ri_report_options *options);
 

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Commands on a live child of this program, run as the command line and the
+ * prompt run them: filters, names, words of states, the command that shows a
+ * finding again, lines at the prompt.
+ */
+#include "live_child.h"
+
+#include "cli/command.h"
+#include "cli/session.h"
+#include "cli/supervisor.h"
+#include "refobj.h"
+
+struct conn {
+	int fd;
+	struct refobj ref;
+};
+
+struct item {
+	int refs;
+	int number;
+	char name[16];
+};
+
+static void conn_release(void *object)
+{
+	(void)object;
+}
+
+static REFOBJ_OWNS_NOTHING(conn_owns);
+static REFOBJ_TYPE(conn_type, "conn", struct conn, ref, conn_release, conn_owns);
+
+static struct conn sound, leaked;
+static struct conn *volatile sound_holder = &sound, *volatile leaked_holder = &leaked;
+static struct refobj_group all_conns;
+struct item test_item = { 1, 17, "inline name" };
+struct item *volatile test_item_holder = &test_item;
+
+static void reach_state(struct shared *shared)
+{
+	refobj_init(&sound.ref, &conn_type);
+	refobj_init(&leaked.ref, &conn_type);
+	for (int i = 0; i < 40; i++) /* more than stale stack slots could explain */
+		refobj_get(&leaked.ref);
+	refobj_group_init(&all_conns, "all_conns", 0);
+	refobj_group_add(&all_conns, &sound.ref);
+	shared->ready = 1;
+	for (;;)
+		pause();
+}
+
+/* A child, a profile for struct item in a file, and the options for both. */
+struct stage {
+	struct child child;
+	char profile[64];
+	char *pid_option, *profile_option;
+	struct ri_options options;
+	struct ri_analysis *analysis;
+};
+
+static int set_up(void **state)
+{
+	static const char profile[] = "version: 1\nname: items\ntypes:\n- struct: item\n"
+				      "  counts: refs\n  name: name\n  index: number\n";
+	static char program[] = "refinspect", strict[] = "--strict";
+	struct stage *stage = ri_calloc(1, sizeof(*stage));
+	int fd;
+
+	stage->child = start_child(reach_state, 1);
+	strcpy(stage->profile, "/tmp/refinspect-test it's-XXXXXX");
+	fd = mkstemp(stage->profile);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, profile, strlen(profile)), strlen(profile));
+	close(fd);
+	stage->pid_option = ri_format("--pid=%d", (int)stage->child.pid);
+	stage->profile_option = ri_format("--profile=%s", stage->profile);
+	ri_options_parse(&stage->options, 4,
+			 (char *[]){ program, stage->pid_option, stage->profile_option, strict,
+				     NULL });
+	assert_null(ri_session_analyse(&stage->options, &stage->analysis));
+	*state = stage;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct stage *stage = *state;
+
+	ri_analysis_destroy(stage->analysis);
+	ri_options_deinit(&stage->options);
+	end_child(&stage->child);
+	unlink(stage->profile);
+	free(stage->pid_option);
+	free(stage->profile_option);
+	free(stage);
+	return 0;
+}
+
+/* What the command prints; owned by the caller. */
+static char *run(struct stage *stage, int *ret_status, int argc, char **argv)
+{
+	struct ri_command_call call;
+	char *text = NULL;
+	size_t size_bytes;
+	FILE *out = open_memstream(&text, &size_bytes);
+
+	assert_non_null(out);
+	assert_true(ri_command_prepare(&stage->options, argc, argv, &call));
+	*ret_status = ri_command_execute(&stage->options, stage->analysis, &call, out);
+	fclose(out);
+	return text;
+}
+
+static void check_shows_the_object_that_is_asked_for(void **state)
+{
+	char check[] = "check", *at_sound = ri_format("--object=%p", (void *)&sound);
+	char *at_leaked = ri_format("--object=%p", (void *)&leaked), *text;
+	int status;
+
+	text = run(*state, &status, 2, (char *[]){ check, at_leaked, NULL });
+	assert_non_null(strstr(text, "surplus: conn"));
+	assert_int_equal(status, 1);
+	free(text);
+	text = run(*state, &status, 2, (char *[]){ check, at_sound, NULL });
+	assert_null(strstr(text, "surplus: conn"));
+	assert_int_equal(status, 1); /* filters never change it */
+	free(text);
+	free(at_sound);
+	free(at_leaked);
+}
+
+static void check_shows_the_index_that_is_asked_for(void **state)
+{
+	char check[] = "check", index[] = "--index=17", *text;
+	int status;
+
+	text = run(*state, &status, 2, (char *[]){ check, index, NULL });
+	assert_null(strstr(text, "surplus: conn"));
+	free(text);
+}
+
+static void the_command_to_run_again_has_the_options(void **state)
+{
+	struct stage *stage = *state;
+	char check[] = "check", *text, *wanted;
+	int status;
+
+	text = run(stage, &status, 1, (char *[]){ check, NULL });
+	wanted = ri_format("again: refinspect --profile='/tmp/refinspect-test it'\\''s-%s' "
+			   "--strict -p %d holders %p",
+			   strrchr(stage->profile, '-') + 1, (int)stage->child.pid,
+			   (void *)&leaked);
+	assert_non_null(strstr(text, wanted));
+	free(wanted);
+	free(text);
+}
+
+static void inline_names_are_names(void **state)
+{
+	char objects[] = "objects", item[] = "item", names[] = "--show-names", *text;
+	char wanted[] = "--name=inline name", other[] = "--name=other";
+	int status;
+
+	text = run(*state, &status, 4, (char *[]){ objects, item, names, wanted, NULL });
+	assert_int_equal(status, 0);
+	assert_non_null(strstr(text, "inline name"));
+	free(text);
+	text = run(*state, &status, 4, (char *[]){ objects, item, names, other, NULL });
+	assert_null(strstr(text, "inline name"));
+	free(text);
+}
+
+static void an_address_has_digits_alone(void **state)
+{
+	struct stage *stage = *state;
+	struct ri_error *error;
+	uint64_t addr;
+
+	assert_null(ri_command_parse_addr(stage->analysis, "0x10", &addr));
+	assert_int_equal(addr, 16);
+	assert_null(ri_command_parse_addr(stage->analysis, "010", &addr));
+	assert_int_equal(addr, 10);
+	assert_null(ri_command_parse_addr(stage->analysis, "test_item", &addr));
+	assert_int_equal(addr, (uintptr_t)&test_item);
+	for (size_t i = 0; i < 4; i++) {
+		static const char *const bad[] = { "-1", " -1", "0x", "10g" };
+
+		error = ri_command_parse_addr(stage->analysis, bad[i], &addr);
+		assert_non_null(error);
+		assert_int_equal(error->code, RI_ERROR_USAGE);
+		ri_error_destroy(error);
+	}
+}
+
+static void lines_at_the_prompt_may_be_empty(void **state)
+{
+	static const char *const lines[] = { "", " ", "groups" };
+	struct stage *stage = *state;
+	struct ri_server *server;
+	char text[4096] = "";
+	int status, output;
+
+	assert_null(ri_server_create(&stage->options, &server));
+	for (size_t i = 0; i < 3; i++) {
+		assert_null(ri_server_run(server, lines[i], &status, &output));
+		assert_int_equal(status, 0);
+		assert_true(read(output, text, sizeof(text) - 1) >= 0);
+		assert_true((strstr(text, "all_conns") != NULL) == (i == 2));
+	}
+	ri_server_destroy(server);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(check_shows_the_object_that_is_asked_for),
+		cmocka_unit_test(check_shows_the_index_that_is_asked_for),
+		cmocka_unit_test(the_command_to_run_again_has_the_options),
+		cmocka_unit_test(inline_names_are_names),
+		cmocka_unit_test(an_address_has_digits_alone),
+		cmocka_unit_test(lines_at_the_prompt_may_be_empty),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
