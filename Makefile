@@ -122,6 +122,7 @@ fixtures: $(fixture_programs) ## build the programs that the tests inspect
 check-fixtures: all fixtures $(tool_programs) ## compare what the fixtures plant with what is found
 	@$(MAKE) --no-print-directory run-fixtures
 run-fixtures:
+	@sh tests/fixture-per-code.sh
 	@bash tests/run-fixtures --self-test $(BUILD)
 	@bash tests/run-fixtures $(BUILD) $(FIXTURES)
 
