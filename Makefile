@@ -144,6 +144,7 @@ check_steps = \
 	'refobj=sh tests/refobj_languages.sh $(BUILD)' \
 	'unit=$(MAKE) --no-print-directory run-unit BUILD=$(BUILD)' \
 	'fixtures=$(MAKE) --no-print-directory run-fixtures BUILD=$(BUILD)' \
+	'workload=bash tests/workload.sh $(BUILD)' \
 	'mutate=bash tests/mutate.sh $(BUILD)'
 
 .PHONY: setup-build setup-check
