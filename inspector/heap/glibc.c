@@ -114,13 +114,18 @@ void ri_glibc_damage(struct ri_glibc *glibc, const struct ri_glibc_arena *arena,
 		ri_heap_builder_add_damage(glibc->builder, addr, neighbour, what);
 }
 
-/* Adds a span unless it overlaps one that is known; keeps spans ascending. */
-static void add_span(struct ri_glibc *glibc, const struct ri_glibc_span *span)
+void ri_glibc_add_span(struct ri_glibc *glibc, const struct ri_glibc_span *span)
 {
-	size_t i = 0;
+	size_t i = 0, high = glibc->spans.count;
 
-	while (i < glibc->spans.count && glibc->spans.items[i].end <= span->start)
-		i++;
+	while (i < high) {
+		size_t middle = i + (high - i) / 2;
+
+		if (glibc->spans.items[middle].end <= span->start)
+			i = middle + 1;
+		else
+			high = middle;
+	}
 	if (span->first >= span->end ||
 	    (i < glibc->spans.count && glibc->spans.items[i].start < span->end))
 		return;
@@ -174,7 +179,7 @@ static void add_top_span(struct ri_glibc *glibc, uint32_t index)
 	    (!ri_glibc_is_run(glibc, &span, start) &&
 	     (arena->is_noncontiguous || ri_glibc_is_run(glibc, &span, low))))
 		span.start = span.first = low;
-	add_span(glibc, &span);
+	ri_glibc_add_span(glibc, &span);
 }
 
 struct piece_search {
@@ -200,8 +205,8 @@ static void search_pieces(struct piece_search *search, uint64_t start, uint64_t 
 		    (word & 15) == RI_CHUNK_PREV_INUSE && word > RI_CHUNK_SIZE_MIN &&
 		    ri_glibc_measure_piece(glibc, search->arena, addr, extent_end, &search->steps,
 					   &piece_end)) {
-			add_span(glibc, &(struct ri_glibc_span){ addr, addr, piece_end,
-								 search->arena });
+			ri_glibc_add_span(glibc, &(struct ri_glibc_span){ addr, addr, piece_end,
+									  search->arena });
 			search->claimed = (piece_end + RI_PAGE_BYTES - 1) &
 					  ~(uint64_t)(RI_PAGE_BYTES - 1);
 			addr = search->claimed;

@@ -6,7 +6,8 @@
  *   glibc_state.c  finds malloc_state and heap_info records by their shape
  *   glibc_walk.c   walks the chunks of one span of memory, past damage
  *   glibc_mmap.c   finds blocks that have a mapping of their own
- *   glibc_free.c   takes what lies in tcaches, fastbins and bins as free
+ *   glibc_free.c   takes what lies in tcaches and fastbins as free, checks bins
+ *   glibc_tcache.c recognises the tcaches
  *
  * Formats: malloc/malloc.c and malloc/arena.c of glibc 2.26 and later, 64-bit.
  * A chunk begins with the size of the chunk before it (only where that one is
@@ -60,7 +61,7 @@ struct ri_glibc_span {
 	uint32_t arena;
 };
 
-/* Memory of one arena whose walked blocks are known: for the free lists. */
+/* One walk: what it was given, and what its stages have found so far. */
 struct ri_glibc {
 	const struct ri_target *target;
 	const struct ri_modules *modules; /* may be null */
@@ -77,6 +78,10 @@ struct ri_glibc {
 
 /* Finds all arenas, and as spans the heaps of those with heap_info. */
 void ri_glibc_find_arenas(struct ri_glibc *glibc);
+
+/* Adds a span, in its place among the others, unless it is empty or overlaps one
+ * that is known. */
+void ri_glibc_add_span(struct ri_glibc *glibc, const struct ri_glibc_span *span);
 
 /* Adjoining anonymous private writable ranges around `addr`, with or without
  * bytes; false if `addr` is not in such a range. */

@@ -255,10 +255,13 @@ static void follow_list(struct free_lists *lists, const struct list *list)
 		/* An unknown range has no bits to notice a loop by. */
 		if (place == PLACE_UNKNOWN && !lists->unknown_budget--) {
 			lists->unknown_budget = 0;
+			lose_rest(lists, list);
 			return;
 		}
-		if (!read_word(lists, user, &link))
+		if (!read_word(lists, user, &link)) { /* not in the image */
+			lose_rest(lists, list);
 			return;
+		}
 		if (lists->has_xor_links)
 			link ^= user >> LINK_SHIFT;
 		if (!link) {

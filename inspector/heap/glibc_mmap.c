@@ -5,9 +5,9 @@
  * malloc gives a large block its own pages: the chunk header at the start of a
  * page says how large they are (since 2.43: without 16 bytes at their end), with
  * IS_MMAPPED and no other flag.  A block with a wider alignment has a second
- * header further on, whose first word leads back to the page.  No list names these blocks, and the
- * kernel joins neighbouring mappings, so that one mapping may hold several, and
- * other memory besides.
+ * header further on, whose first word leads back to the page.  No list names
+ * these blocks, and the kernel joins neighbouring mappings, so that one mapping may
+ * hold several, and other memory besides.
  *
  * A header is believed where its size leads to the end of the mapping, or to
  * another such header; or where it stands at the start of the mapping, or behind

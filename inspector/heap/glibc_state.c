@@ -152,8 +152,8 @@ static struct ri_glibc_arena *add_arena(struct ri_glibc *glibc, uint64_t state, 
 	return arena;
 }
 
-/* The first 253 bins that could belong to the same array as the one at `addr`
- * begin RI_BIN_COUNT - 1 before it. */
+/* Where the bins[] begin that the bin at `addr` is one of, by which of the possible
+ * places has the most good bins; 0: none has enough. */
 static uint64_t find_bins_around(struct ri_glibc *glibc, uint64_t addr)
 {
 	enum { WINDOW = 2 * RI_BIN_COUNT - 1 };
@@ -245,7 +245,7 @@ static void search_main_arenas(struct ri_glibc *glibc, bool is_anonymous)
 		search_range(glibc, range, &failures);
 	}
 	if (failures > FAILED_SHAPES_MAX)
-		ri_gaps_add(glibc->gaps, RI_GAP_TOLD, "heap",
+		ri_gaps_add(glibc->gaps, RI_GAP_MATTERS, "heap",
 			    "gave up looking for further arenas: too much looks like one");
 }
 
@@ -314,7 +314,7 @@ static void find_heaps(struct ri_glibc *glibc, heaps_t *heaps)
 	}
 }
 
-/* Adds the arena behind the heap_info at `heap`, if it is its arena's first. */
+/* Adds the arena whose malloc_state is at `state`, if there is one. */
 static void add_heap_arena(struct ri_glibc *glibc, uint64_t state)
 {
 	uint64_t head = find_head_at(glibc, state);
@@ -407,10 +407,9 @@ static void add_from_ring(struct ri_glibc *glibc, uint64_t state, uint64_t head)
 		high = base + HEAP_DEFAULT_MAX;
 	ri_glibc_damage(glibc, &glibc->arenas.items[glibc->arenas.count - 1], base, 0,
 			"the heap_info before an arena is damaged");
-	*ri_push(&glibc->spans) = (struct ri_glibc_span){
+	ri_glibc_add_span(glibc, &(struct ri_glibc_span){
 		base, (bins + RI_STATE_END + 15) & ~15ull, high,
-		(uint32_t)(glibc->arenas.count - 1)
-	};
+		(uint32_t)(glibc->arenas.count - 1) });
 }
 
 static void follow_rings(struct ri_glibc *glibc)
@@ -433,4 +432,7 @@ void ri_glibc_find_arenas(struct ri_glibc *glibc)
 		search_main_arenas(glibc, true);
 	try_symbol(glibc);
 	follow_rings(glibc);
+	if (glibc->arenas.count >= ARENAS_MAX)
+		ri_gaps_add(glibc->gaps, RI_GAP_MATTERS, "heap",
+			    "more than %u arenas; those beyond were left out", ARENAS_MAX - 1);
 }

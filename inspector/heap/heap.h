@@ -76,13 +76,13 @@ void ri_heap_destroy(struct ri_heap *heap);
 /* Index of the block whose user bytes contain `addr`, or RI_NONE. */
 uint32_t ri_heap_find(const struct ri_heap *heap, uint64_t addr);
 
-/* Whether `addr` lies in a region that an allocator manages. */
+/* The region of an allocator that contains `addr`, or null. */
 const struct ri_heap_region *ri_heap_find_region(const struct ri_heap *heap, uint64_t addr);
 
 struct ri_heap_builder;
 
-/* One allocator: find its regions and append blocks, regions and damages to
- * `heap` (in any order; ri_heap_create() sorts). */
+/* One allocator: `walk` finds its regions and adds blocks, regions and damages to
+ * `builder` (in any order; ri_heap_create() sorts). */
 struct ri_allocator {
 	const char *name;
 	void (*walk)(const struct ri_target *target, const struct ri_modules *modules,

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
-#include "heap/heap.h"
+#include "heap/glibc.h"
 
 #define DATA 0x7f0000001000u
 #define STATE (DATA + 0x100)
@@ -314,6 +314,28 @@ static void empty_image(void **state)
 	destroy(process, heap);
 }
 
+/* Whatever order spans are found in, they ascend and do not overlap. */
+static void spans_are_kept_in_order(void **state)
+{
+	static const struct ri_glibc_span found[] = {
+		{ 0x5000, 0x5010, 0x6000, 0 }, { 0x1000, 0x1010, 0x2000, 1 },
+		{ 0x3000, 0x3010, 0x4000, 2 }, { 0x1800, 0x1810, 0x3000, 3 }, /* overlaps */
+		{ 0x5800, 0x5800, 0x5900, 4 }, /* lies within */
+		{ 0x7000, 0x8000, 0x8000, 5 }, /* empty */
+		{ 0x2000, 0x2000, 0x3000, 6 }, { 0x6000, 0x6010, 0x7000, 7 },
+	};
+	static const uint32_t wanted[] = { 1, 6, 2, 0, 7 };
+	struct ri_glibc glibc = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(found) / sizeof(found[0]); i++)
+		ri_glibc_add_span(&glibc, &found[i]);
+	assert_int_equal(glibc.spans.count, sizeof(wanted) / sizeof(wanted[0]));
+	for (size_t i = 0; i < glibc.spans.count; i++)
+		assert_int_equal(glibc.spans.items[i].arena, wanted[i]);
+	ri_vec_deinit(&glibc.spans);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -323,6 +345,7 @@ int main(void)
 		cmocka_unit_test(overwritten_top),
 		cmocka_unit_test(foreign_allocators_are_noticed),
 		cmocka_unit_test(empty_image),
+		cmocka_unit_test(spans_are_kept_in_order),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
