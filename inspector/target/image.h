@@ -61,8 +61,8 @@ void ri_image_add(struct ri_image *image, const struct ri_range *range);
 /* Makes the image munmap [p, p + size_bytes) when it is destroyed. */
 void ri_image_own_mapping(struct ri_image *image, void *p, size_t size_bytes);
 
-/* Sorts and merges nothing; must be called after the last ri_image_add() and
- * before any reading.  Calling it again after further additions is allowed. */
+/* Sorts what was added and settles overlaps; must be called after the last
+ * ri_image_add() and before any reading.  Again after further additions is allowed. */
 void ri_image_seal(struct ri_image *image);
 
 /* The ranges in ascending order, count in *ret_count; valid until the next

@@ -17,10 +17,11 @@
  * detached.  If refinspect is killed, the same happens.
  *
  * The pause is from the first interrupt to the last release; memory for the copy
- * is found before.  Blind spots: a
- * thread in an uninterruptible wait has no registers to give but its stack
- * pointer; a few system calls (epoll_wait among them) return EINTR in a thread
- * that was stopped in them, as they do after SIGSTOP and SIGCONT.
+ * is found before.  Threads that do not stop are waited for together, so that many
+ * of them cost no more than one.  Blind spots: a thread in an uninterruptible wait
+ * has no registers to give but its stack pointer; a few system calls (epoll_wait
+ * among them) return EINTR in a thread that was stopped in them, as they do after
+ * SIGSTOP and SIGCONT.
  */
 #include <elf.h>
 #include <errno.h>
@@ -45,6 +46,7 @@
 #define NS_PER_S 1000000000ull
 
 /* A thread that cannot be interrupted is given up soon, others are waited for. */
+#define LOOK_AFTER_NS (10 * NS_PER_MS) /* from then on, its state is read */
 #define WAIT_UNINTERRUPTIBLE_NS (200 * NS_PER_MS)
 #define WAIT_OTHERS_NS (5 * NS_PER_S)
 
@@ -196,13 +198,6 @@ static bool is_new(struct session *session, pid_t tid)
 	return true;
 }
 
-static bool has_ended(pid_t tid)
-{
-	struct ri_proc_status status;
-
-	return !ri_proc_read_status(tid, &status) || strchr("ZXx", status.state);
-}
-
 static struct ri_error *seize(struct session *session, pid_t tid)
 {
 	struct tracee *tracee;
@@ -210,7 +205,7 @@ static struct ri_error *seize(struct session *session, pid_t tid)
 	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL)) {
 		int saved = errno;
 
-		if (saved == ESRCH || has_ended(tid))
+		if (saved == ESRCH || ri_proc_has_ended(tid))
 			return NULL;
 		if (saved == EPERM || saved == EACCES)
 			return refused(session->target->pid);
@@ -237,10 +232,11 @@ static void take_status(struct tracee *tracee, int status)
 		tracee->signal = WSTOPSIG(status);
 }
 
-/* Waits for an interrupted thread to stop, to end, or to show that it cannot. */
-static void wait_for_stop(struct tracee *tracee)
+/* Waits for a thread to stop, to end, or to show that it cannot; it was interrupted at
+ * `started` or before. */
+static void wait_for_stop(struct tracee *tracee, uint64_t started)
 {
-	uint64_t started = now_ns(), pause = 20000;
+	uint64_t pause = 20000;
 
 	while (tracee->stop == SEIZED) {
 		uint64_t waited = now_ns() - started;
@@ -252,7 +248,7 @@ static void wait_for_stop(struct tracee *tracee)
 			take_status(tracee, status);
 		} else if (got < 0 && errno != EINTR) {
 			tracee->stop = GONE;
-		} else if (waited > 10 * NS_PER_MS &&
+		} else if (waited > LOOK_AFTER_NS &&
 			   (!ri_proc_read_status(tracee->thread.tid, &proc) ||
 			    strchr("ZXx", proc.state))) {
 			tracee->stop = GONE; /* the first thread of a process, say */
@@ -273,13 +269,15 @@ static struct ri_error *seize_new_threads(struct session *session, size_t *ret_c
 	size_t count, first = session->tracees.count;
 	pid_t *tids = ri_proc_list_threads(session->target->pid, &count);
 	struct ri_error *error = NULL;
+	uint64_t interrupted;
 
 	for (size_t i = 0; i < count && !error; i++)
 		if (is_new(session, tids[i]))
 			error = seize(session, tids[i]);
 	free(tids);
+	interrupted = now_ns();
 	for (size_t i = first; i < session->tracees.count; i++)
-		wait_for_stop(&session->tracees.items[i]);
+		wait_for_stop(&session->tracees.items[i], interrupted);
 	*ret_count = session->tracees.count - first;
 	return error;
 }
@@ -309,8 +307,11 @@ static struct ri_error *read_registers(struct session *session, struct tracee *t
 	iov = (struct iovec){ scratch, VECTOR_MAX_BYTES };
 	if (ptrace(PTRACE_GETREGSET, thread->tid, (void *)NT_X86_XSTATE, &iov)) {
 		iov = (struct iovec){ scratch, VECTOR_MAX_BYTES };
-		if (ptrace(PTRACE_GETREGSET, thread->tid, (void *)NT_PRFPREG, &iov))
+		if (ptrace(PTRACE_GETREGSET, thread->tid, (void *)NT_PRFPREG, &iov)) {
+			ri_gaps_add(session->gaps, RI_GAP_MATTERS, STAGE,
+				    "the vector registers of a thread could not be read");
 			return NULL;
+		}
 	}
 	thread->vector = ri_malloc(iov.iov_len);
 	thread->vector_size_bytes = iov.iov_len;
@@ -495,11 +496,11 @@ static struct ri_error *copy_held(struct session *session,
 			take_held_thread(session, options->threads[i].tid, &options->threads[i]);
 	tids = ri_proc_list_threads(target->pid, &count);
 	for (size_t i = 0; i < count; i++)
-		if (is_new(session, tids[i]) && !has_ended(tids[i]))
+		if (is_new(session, tids[i]) && !ri_proc_has_ended(tids[i]))
 			take_held_thread(session, tids[i], NULL);
 	free(tids);
 	take_threads(session);
-	if (has_ended(tid) && target->thread_count)
+	if (ri_proc_has_ended(tid) && target->thread_count)
 		tid = target->threads[0].tid;
 	ri_proc_describe(target, tid);
 	error = ri_proc_read_mappings(target, tid, session->gaps);

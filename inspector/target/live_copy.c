@@ -17,8 +17,9 @@
  * file behind them all but the pages that tell of the process (see policies).
  *
  * Cost: the pause is spent here, which is why memory for the copy is found and
- * cleared before, while the process still runs, by a plan made for that alone.  A page that cannot be read costs a few
- * system calls; a mapping that only fails is given up after FAILURES_MAX pages.
+ * cleared before, while the process still runs, by a plan made for that alone.  A
+ * page that cannot be read costs a few system calls; a mapping that only fails is
+ * given up after FAILURES_MAX pages.
  * Blind spots: large shared mappings are copied only as far as this process has
  * their pages in its page tables; the rest is MISSING.
  */
@@ -426,13 +427,6 @@ static struct ri_error *ended_meanwhile(const struct copy *copy)
 			       (int)copy->target->pid);
 }
 
-static bool has_ended(const struct copy *copy)
-{
-	struct ri_proc_status status;
-
-	return !ri_proc_read_status(copy->tid, &status) || strchr("ZXx", status.state);
-}
-
 static struct ri_error *run_jobs(struct copy *copy)
 {
 	struct cursor cursor = { 0 };
@@ -449,7 +443,7 @@ static struct ri_error *run_jobs(struct copy *copy)
 		}
 		if (copy->mem_fd < 0 && (errno == EACCES || errno == EPERM))
 			return ri_error_create_errno(errno, "/proc/%d/mem", (int)copy->tid);
-		if (!cursor.failures && has_ended(copy))
+		if (!cursor.failures && ri_proc_has_ended(copy->tid))
 			return ended_meanwhile(copy);
 		lose_page(copy, &cursor);
 	}

@@ -18,6 +18,9 @@ struct ri_proc_status {
 /* Reads it; false (errno set) when there is no such process or thread. */
 bool ri_proc_read_status(pid_t tid, struct ri_proc_status *ret);
 
+/* Whether the process or thread is gone, or a zombie. */
+bool ri_proc_has_ended(pid_t tid);
+
 /*
  * The contents of /proc/TID/NAME, at most `max_bytes`, as a new buffer with a
  * NUL behind it that *ret_size_bytes (may be null) does not count; null with

@@ -88,6 +88,13 @@ bool ri_proc_read_status(pid_t tid, struct ri_proc_status *ret)
 	return ok;
 }
 
+bool ri_proc_has_ended(pid_t tid)
+{
+	struct ri_proc_status status;
+
+	return !ri_proc_read_status(tid, &status) || strchr("ZXx", status.state);
+}
+
 static uint32_t flags_of(const char *permissions, const char *path, unsigned long inode)
 {
 	uint32_t flags = 0;
