@@ -166,6 +166,11 @@ static void add_member(struct search *search, const struct ri_type *type,
 		tell_skipped(search, type, member, is_array ? "array" : "union");
 		return;
 	}
+	if (type->kind == RI_TYPE_STRUCT && memo.count > MAX_EMBEDS - list->count)
+		ri_gaps_add(search->binder->gaps, RI_GAP_MATTERS, "profile",
+			    "struct '%s' embeds more than %d counted structs; the rest of them "
+			    "were not followed",
+			    type->name ? type->name : "(unnamed)", MAX_EMBEDS);
 	for (uint32_t i = 0; i < memo.count && list->count < MAX_EMBEDS; i++) {
 		struct embed embed = search->embeds.items[memo.first + i];
 

@@ -296,8 +296,7 @@ static void put_owners(struct output *out, const struct ri_profile *profile)
 
 static bool is_of_owners(const struct ri_schema_key *key)
 {
-	return key->offset == offsetof(struct ri_profile, owners) &&
-	       key->kind != RI_SCHEMA_VERSION;
+	return key->offset == offsetof(struct ri_profile, owners);
 }
 
 char *ri_profile_print(const struct ri_profile *profile)

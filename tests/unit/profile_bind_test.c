@@ -63,6 +63,8 @@ static const char program[] =
 	"#include \"refobj.h\"\n"
 	"struct gadget { int x; struct refobj ref; } a_gadget; struct refobj_group a_group;\n"
 	"struct front { long payload[4]; };\n"
+	"struct mote { int n; }; struct some { struct mote a, b; } some;\n"
+	"struct crowd { struct mote a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q; } crowd;\n"
 	"struct group the_group; struct list_head bare_list; struct box the_box;\n"
 	"struct group *group_pointer; struct group group_array[3]; struct lone a_lone;\n"
 	"struct with_lone a_with_lone; struct unheld *an_unheld;\n"
@@ -315,6 +317,19 @@ static void test_two_headers_in_a_struct(void **state)
 	assert_ptr_equal(&bound.layout->types.items[other->container], two);
 	assert_int_equal(other->container_offset, truth(world, "two.other"));
 	assert_null(find_type(&bound, "two.first"));
+	unbind(&bound);
+}
+
+/* What a struct has more of than is followed is no silence. */
+static void test_crowded_struct_is_a_gap(void **state)
+{
+	struct bound bound = bind(*state, V "headers:\n- struct: mote\n  counts: n\n");
+
+	assert_non_null(find_type(&bound, "some"));
+	assert_non_null(find_type(&bound, "crowd"));
+	assert_true(ri_gaps_has_serious(&bound.gaps));
+	assert_int_equal(bound.gaps.count, 1);
+	assert_non_null(strstr(bound.gaps.items[0].message, "'crowd'"));
 	unbind(&bound);
 }
 
@@ -776,6 +791,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_header_makes_embedding_structs_types),
+		cmocka_unit_test(test_crowded_struct_is_a_gap),
 		cmocka_unit_test(test_two_headers_in_a_struct),
 		cmocka_unit_test(test_a_lone_header_is_a_type),
 		cmocka_unit_test(test_a_header_inside_a_header_is_no_second_count),
