@@ -557,10 +557,11 @@ static inline bool refobj_group_add(struct refobj_group *group, struct refobj *o
  */
 static inline bool refobj_group_del(struct refobj_group *group, struct refobj *object)
 {
-	bool was_member;
+	bool was_member, owned;
 
 	refobj_group_lock(group);
 	was_member = object->group == group;
+	owned = was_member && (group->flags & REFOBJ_GROUP_OWNS);
 	if (was_member) {
 		object->link.prev->next = object->link.next;
 		object->link.next->prev = object->link.prev;
@@ -570,7 +571,7 @@ static inline bool refobj_group_del(struct refobj_group *group, struct refobj *o
 		__atomic_store_n(&group->count, group->count - 1, __ATOMIC_RELAXED);
 	}
 	refobj_group_unlock(group);
-	if (was_member && (group->flags & REFOBJ_GROUP_OWNS))
+	if (owned)
 		(void)refobj_put(object);
 	return was_member;
 }
