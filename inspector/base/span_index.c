@@ -5,7 +5,7 @@
  * The starts are cut into clusters wherever a span begins further than
  * CLUSTER_GAP behind the one before it; a cluster's bitmap covers its spans
  * from the first start to the last end.  A record holds the bits of 64 granules
- * and how many bits the cluster has before them, so that a question reads one
+ * and how many bits the index has before them, so that a question reads one
  * record (16 bytes) after a binary search over the clusters, of which a process
  * has a few dozen.
  *

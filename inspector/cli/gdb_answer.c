@@ -45,14 +45,19 @@ struct ri_error *ri_gdb_answer_open(const char *directory, const char *name, FIL
 {
 	char *path = ri_format("%s/%s", directory, name);
 	struct ri_error *error = NULL;
+	FILE *stream = NULL;
 	int fd;
 
 	unlink(path);
 	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0)
-		error = ri_error_create_errno(errno, "cannot make '%s'", path);
+	if (fd >= 0)
+		stream = fdopen(fd, "w");
+	if (stream)
+		*ret = stream;
 	else
-		*ret = fdopen(fd, "w");
+		error = ri_error_create_errno(errno, "cannot make '%s'", path);
+	if (fd >= 0 && !stream)
+		close(fd);
 	free(path);
 	return error;
 }
