@@ -63,7 +63,7 @@ $(BUILD)/inspector/profiles.c: tests/embed-profiles.sh $(profiles)
 	$(call quiet,GEN,$@)sh tests/embed-profiles.sh $(profiles) >$@.tmp && mv $@.tmp $@
 
 $(BUILD)/inspector/profiles.o: $(BUILD)/inspector/profiles.c $(BUILD)/flags
-	$(call quiet,CC,$<)$(CC) $(ri_cflags) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
+	$(call quiet,CC,$<)$(CC) $(ri_cflags) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 $(BUILD)/librefinspect.a: $(lib_objects)
 	$(call quiet,AR,$@)rm -f $@ && $(AR) rcs $@ $^
@@ -150,7 +150,7 @@ check_steps = \
 .PHONY: setup-build setup-check
 setup-build: ## install the Debian packages that the build needs
 	@sh tests/setup.sh build
-setup-check:
+setup-check: ## install the Debian packages that the tests need
 	@sh tests/setup.sh check
 
 .PHONY: check
@@ -165,12 +165,12 @@ run-check:
 
 .PHONY: build-unit check-unit
 build-unit: $(unit_programs) $(tool_programs)
-check-unit: build-unit
+check-unit: build-unit ## run the unit tests and count them
 	@sh tests/check.sh $(BUILD)/check \
 		'unit=$(MAKE) --no-print-directory run-unit BUILD=$(BUILD)'
 
 .PHONY: unit run-unit
-unit: $(unit_programs) $(tool_programs) ## build and run the unit tests
+unit: build-unit ## build and run the unit tests
 	@$(MAKE) --no-print-directory run-unit
 run-unit:
 	@set -e; for t in $(unit_programs); do echo "  TEST    $$t"; ./$$t; done
