@@ -119,6 +119,7 @@ struct ri_coverage ri_report_measure_coverage(const struct ri_analysis *analysis
 		coverage.modules_with_dwarf += modules[i].has_dwarf;
 	coverage.thread_count = target ? target->thread_count : 0;
 	for (size_t i = 0; i < coverage.thread_count; i++)
-		coverage.threads_with_registers += target->threads[i].has_registers;
+		coverage.threads_with_registers += target->threads[i].has_registers &&
+						   !target->threads[i].registers_partial;
 	return coverage;
 }
