@@ -183,11 +183,8 @@ static bool bind_head(struct ri_binder *binder, struct grouping *grouping)
 		return false;
 	to->head_first_offset = words.next;
 	to->head_last_offset = words.prev;
-	to->head_bytes = words.size_bytes;
-	if (is_array_like(grouping)) {
+	if (is_array_like(grouping))
 		to->slot_bytes = words.size_bytes;
-		to->head_bytes = grouping->head_type ? grouping->head_type->size_bytes : 8;
-	}
 	return true;
 }
 
@@ -332,7 +329,6 @@ static bool bind_link(struct ri_binder *binder, struct grouping *grouping)
 		return false;
 	}
 	to->link_offset = place.offset_bytes;
-	to->link_bytes = words.size_bytes;
 	to->next_offset = words.next;
 	to->prev_offset = words.prev;
 	to->right_offset = words.right;

@@ -185,8 +185,6 @@ struct ri_group_rule {
 	 * link words point at the element itself (BSD, ISC lists, `struct conn *next`), the
 	 * element, and the offsets below are taken from there. */
 	int64_t link_offset;
-	uint64_t link_bytes;     /* size of the link member */
-	uint64_t head_bytes;     /* size of the head member */
 	/* The link words, relative to link_offset; -1: absent.  TREE: next is the left child.
 	 * HLIST, TAILQ: prev is the address of the word that points here. */
 	int64_t next_offset, prev_offset, parent_offset, right_offset;

@@ -176,8 +176,6 @@ static inline struct ri_group_rule *world_add_refobj_group(struct world *w)
 		.element_convention = 0,
 		.element_type = RI_LAYOUT_NONE,
 		.link_offset = 16,
-		.link_bytes = 16,
-		.head_bytes = 16,
 		.next_offset = 0,
 		.prev_offset = 8,
 		.parent_offset = -1,
