@@ -31,7 +31,7 @@ static REFOBJ_OWNS_NOTHING(conn_owns);
 static REFOBJ_TYPE(conn_type, "conn", struct conn, ref, conn_release, conn_owns);
 
 static struct conn sound, leaked;
-static struct conn *volatile sound_holder = &sound, *volatile leaked_holder = &leaked;
+struct conn *volatile conn_holders[2] = { &sound, &leaked };
 static struct refobj_group all_conns;
 struct item test_item = { 1, 17, "inline name" };
 struct item *volatile test_item_holder = &test_item;
