@@ -173,7 +173,9 @@ check-unit: build-unit ## run the unit tests and count them
 unit: build-unit ## build and run the unit tests
 	@$(MAKE) --no-print-directory run-unit
 run-unit:
-	@set -e; for t in $(unit_programs); do echo "  TEST    $$t"; ./$$t; done
+	@failed=; for t in $(unit_programs); do \
+		echo "  TEST    $$t"; ./$$t || failed="$$failed $$t"; done; \
+	[ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
 
 .PHONY: clean
 clean: ## remove what was built

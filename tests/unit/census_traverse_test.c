@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Typed pointers followed, on a live child of this program whose types are those
- * below: counted structs without any magic, so that nothing else finds them.
+ * Typed pointers followed, on a live process of traverse_subject.c, whose counted
+ * structs have no magic, so that nothing else finds them.
  */
+#include <libgen.h>
+
 #include "live_child.h"
+#include "traverse_subject.h"
 
 #include "census/population.h"
 #include "census/shapes.h"
@@ -11,99 +14,6 @@
 #include "debug/types.h"
 #include "heap/heap.h"
 #include "profile/layout.h"
-
-struct tr_user {
-	int refs;
-	char name[36];
-	struct tr_user *boss;
-};
-
-struct tr_conn {
-	uint64_t id;
-	int refs;
-	struct tr_user *user;
-	union {
-		struct tr_user *user;
-		long number;
-	} mixed;
-	union {
-		struct tr_user *user;
-		struct tr_user *same;
-	} agreeing;
-	void *any;
-	struct tr_user *peers[2];
-	char room[40];
-};
-
-struct tr_plain {
-	long id;
-	struct tr_conn *conn;
-	struct tr_plain *next;
-	char room[70];
-};
-
-struct tr_vector {
-	struct tr_user **items;
-	unsigned used, room;
-};
-
-/* Counts through the struct inside it. */
-struct tr_outer {
-	long id;
-	struct tr_user inner;
-	struct tr_user *user;
-};
-
-/* Has a count of its own and a counted struct inside it. */
-struct tr_pair {
-	int refs;
-	struct tr_user inner;
-	char room[130];
-};
-
-/* A header, and structs that count through it; tr_dev embeds a whole tr_node. */
-struct tr_ref {
-	int count;
-};
-
-struct tr_node {
-	long id;
-	struct tr_ref ref;
-};
-
-struct tr_dev {
-	long id;
-	struct tr_node node;
-	char room[200];
-};
-
-struct tr_list {
-	struct tr_list *next, *prev;
-};
-
-struct tr_bag {
-	const char *name;
-	struct tr_list members;
-};
-
-struct tr_item {
-	int refs;
-	struct tr_list link;
-	char room[300];
-};
-
-struct tr_plain *tr_first;
-struct tr_conn *tr_table[4];
-struct tr_conn **tr_dynamic;
-void **tr_any;
-struct tr_vector tr_vector;
-struct tr_user tr_static, tr_unused;
-struct tr_outer *tr_outer;
-struct tr_pair *tr_pair;
-struct tr_node *tr_base;
-struct tr_bag tr_bags[2];
-struct tr_user *tr_freed;
-struct tr_list *tr_link;
 
 static const char profile_text[] =
 	"version: 1\n"
@@ -126,95 +36,9 @@ static const char profile_text[] =
 	"  link: { struct: tr_item, member: link }\n"
 	"  membership: borrows\n";
 
-static struct tr_user *user_create(void)
-{
-	struct tr_user *user = calloc(1, sizeof(*user));
-
-	user->refs = 1;
-	return user;
-}
-
-static struct tr_conn *conn_create(struct tr_user *user)
-{
-	struct tr_conn *conn = calloc(1, sizeof(*conn));
-
-	conn->refs = 1;
-	conn->user = user;
-	return conn;
-}
-
-static struct tr_plain *plain_create(struct tr_conn *conn, struct tr_plain *next)
-{
-	struct tr_plain *plain = calloc(1, sizeof(*plain));
-
-	plain->conn = conn;
-	plain->next = next;
-	return plain;
-}
-
-static void add_item(struct tr_bag *bag)
-{
-	struct tr_item *item = calloc(1, sizeof(*item));
-
-	item->refs = 1;
-	item->link.next = &bag->members;
-	item->link.prev = bag->members.prev;
-	bag->members.prev->next = &item->link;
-	bag->members.prev = &item->link;
-}
-
-/* What addrs[] tells the test. */
-enum { IN_UNION, IN_VOID, FREED_USER, LINKED, DEV };
-
-static void build(struct shared *shared)
-{
-	struct tr_dev *dev = calloc(1, sizeof(*dev));
-	struct tr_conn *conn = conn_create(user_create());
-	struct tr_user *freed = user_create();
-
-	conn->user->boss = user_create();
-	conn->mixed.user = user_create();
-	shared->addrs[IN_UNION] = (uintptr_t)conn->mixed.user;
-	conn->agreeing.user = user_create();
-	conn->any = user_create();
-	shared->addrs[IN_VOID] = (uintptr_t)conn->any;
-	conn->peers[1] = user_create();
-	tr_first = plain_create(conn, plain_create(conn_create(NULL), NULL));
-	tr_table[2] = conn_create(NULL);
-	tr_dynamic = calloc(20, sizeof(*tr_dynamic));
-	tr_dynamic[7] = conn_create(NULL);
-	tr_any = calloc(30, sizeof(*tr_any));
-	tr_any[0] = conn;
-	tr_vector.items = calloc(8, sizeof(*tr_vector.items));
-	tr_vector.room = 8;
-	tr_vector.used = 3;
-	for (unsigned i = 0; i < 5; i++)
-		tr_vector.items[i] = user_create();
-	tr_static.refs = 1;
-	tr_static.boss = user_create();
-	tr_outer = calloc(1, sizeof(*tr_outer));
-	tr_outer->inner.refs = 1;
-	tr_outer->user = user_create();
-	tr_pair = calloc(1, sizeof(*tr_pair));
-	tr_pair->refs = 5;
-	tr_pair->inner.refs = 6;
-	dev->node.ref.count = 1;
-	tr_base = &dev->node;
-	shared->addrs[DEV] = (uintptr_t)dev;
-	for (unsigned i = 0; i < 2; i++)
-		tr_bags[i].members.next = tr_bags[i].members.prev = &tr_bags[i].members;
-	add_item(&tr_bags[1]);
-	add_item(&tr_bags[1]);
-	tr_link = calloc(10, sizeof(*tr_link));
-	shared->addrs[LINKED] = (uintptr_t)tr_link;
-	tr_freed = freed;
-	shared->addrs[FREED_USER] = (uintptr_t)freed;
-	free(freed);
-	shared->ready = 1;
-}
-
 struct subject {
-	struct child child;
+	pid_t pid;
+	uint64_t addrs[ADDR_COUNT];
 	struct ri_gaps gaps;
 	struct ri_target *target;
 	struct ri_modules *modules;
@@ -226,15 +50,62 @@ struct subject {
 	struct ri_population *population;
 };
 
+static char directory[] = "/tmp/refinspect-traverse-XXXXXX";
+
+/* Compiles the subject; its path is owned by the caller. */
+static char *compile_subject(void)
+{
+	char *source = strdup(__FILE__), *path, *command;
+
+	assert_non_null(mkdtemp(directory));
+	path = ri_format("%s/subject", directory);
+	command = ri_format("cc -O0 -g -D_GNU_SOURCE -o %s %s/traverse_subject.c", path,
+			    dirname(source));
+	assert_int_equal(system(command), 0);
+	free(command);
+	free(source);
+	return path;
+}
+
+/* Starts it and reads what it prints; gives its pid. */
+static pid_t start_subject(const char *path, uint64_t *addrs)
+{
+	char line[64];
+	int ends[2];
+	pid_t pid;
+	FILE *out;
+
+	assert_int_equal(pipe(ends), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		dup2(ends[1], STDOUT_FILENO);
+		execl(path, path, (char *)NULL);
+		_exit(127);
+	}
+	close(ends[1]);
+	out = fdopen(ends[0], "r");
+	for (int i = 0; i < ADDR_COUNT; i++) {
+		assert_non_null(fgets(line, sizeof(line), out));
+		addrs[i] = strtoull(line, NULL, 0);
+	}
+	assert_non_null(fgets(line, sizeof(line), out));
+	assert_string_equal(line, "READY\n");
+	fclose(out);
+	return pid;
+}
+
 static int set_up(void **state)
 {
 	struct subject *s = ri_calloc(1, sizeof(*s));
 	const struct ri_profile *profile;
 	struct ri_error *error;
 	bool is_user = true;
+	char *path;
 
-	s->child = start_child(build, 1);
-	s->target = open_live(s->child.pid, &(struct ri_target_live_options){ 0 }, &s->gaps);
+	path = compile_subject();
+	s->pid = start_subject(path, s->addrs);
+	s->target = open_live(s->pid, &(struct ri_target_live_options){ 0 }, &s->gaps);
 	error = ri_modules_create(s->target, &(struct ri_modules_options){ 0 }, &s->gaps,
 				  &s->modules);
 	assert_null(error);
@@ -249,6 +120,9 @@ static int set_up(void **state)
 	s->shapes = ri_shapes_create(s->layout, s->types);
 	s->population = ri_population_create(s->target, s->modules, s->types, s->heap, s->layout,
 					     s->shapes, &s->gaps);
+	unlink(path);
+	rmdir(directory);
+	free(path);
 	*state = s;
 	return 0;
 }
@@ -265,7 +139,8 @@ static int tear_down(void **state)
 	ri_types_destroy(s->types);
 	ri_modules_destroy(s->modules);
 	close_live(s->target, &s->gaps);
-	end_child(&s->child);
+	kill(s->pid, SIGKILL);
+	waitpid(s->pid, NULL, 0);
 	free(s);
 	return 0;
 }
@@ -323,14 +198,14 @@ static void disagreeing_unions_and_void_pointers_are_not_followed(void **state)
 {
 	const struct subject *s = *state;
 
-	assert_null(object_at(s, s->child.shared->addrs[IN_UNION]));
-	assert_null(object_at(s, s->child.shared->addrs[IN_VOID]));
+	assert_null(object_at(s, s->addrs[IN_UNION]));
+	assert_null(object_at(s, s->addrs[IN_VOID]));
 }
 
 static void pointer_into_a_free_block_gives_a_freed_object(void **state)
 {
 	const struct subject *s = *state;
-	const struct ri_object *freed = object_at(s, s->child.shared->addrs[FREED_USER]);
+	const struct ri_object *freed = object_at(s, s->addrs[FREED_USER]);
 
 	assert_non_null(freed);
 	assert_int_equal(freed->state, RI_OBJECT_FREED);
@@ -379,7 +254,7 @@ static void counted_member_with_its_own_count_is_another_object(void **state)
 static void pointer_to_a_base_finds_the_whole(void **state)
 {
 	const struct subject *s = *state;
-	const struct ri_object *dev = object_at(s, s->child.shared->addrs[DEV]);
+	const struct ri_object *dev = object_at(s, s->addrs[DEV]);
 
 	assert_non_null(dev);
 	assert_string_equal(type_name(s, dev), "tr_dev");
@@ -458,7 +333,7 @@ static void link_types_are_not_spread_over_blocks(void **state)
 {
 	const struct subject *s = *state;
 
-	assert_null(typed_at(s, s->child.shared->addrs[LINKED]));
+	assert_null(typed_at(s, s->addrs[LINKED]));
 }
 
 static void heads_in_variables_are_groups(void **state)
