@@ -99,7 +99,7 @@ static json_t *target_record(const struct ri_analysis *analysis)
 		json_object_set_new(record, "signal", json_integer(target->signal));
 		json_object_set_new(record, "signal_name", text(signal));
 		free(signal);
-		if (target->has_siginfo)
+		if (ri_target_has_fault_addr(target))
 			json_object_set_new(record, "fault_address", address(target->fault_addr));
 	}
 	if (target->kind == RI_TARGET_LIVE) {

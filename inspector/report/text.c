@@ -6,7 +6,6 @@
 #include "report/text.h"
 
 #include <inttypes.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,11 +72,6 @@ void ri_text_print(FILE *stream, unsigned indent, const char *format, ...)
 	free(text);
 }
 
-static bool has_fault_addr(int signal)
-{
-	return signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE;
-}
-
 static void write_target(FILE *stream, const struct ri_analysis *analysis)
 {
 	const struct ri_target *target = analysis->target;
@@ -90,7 +84,7 @@ static void write_target(FILE *stream, const struct ri_analysis *analysis)
 		      target->path ? ", core " : "", target->path ? target->path : "");
 	if (target->signal) {
 		signal = ri_words_signal(target->signal);
-		if (target->has_siginfo && has_fault_addr(target->signal))
+		if (ri_target_has_fault_addr(target))
 			ri_text_print(stream, 0, "ended by: %s at 0x%" PRIx64, signal,
 				      target->fault_addr);
 		else

@@ -104,20 +104,6 @@ static void read_psinfo(struct ri_core_notes *notes, const struct note *note)
 	target->arguments = ri_strndup(info.pr_psargs, length);
 }
 
-static bool signal_has_addr(int signal_number, int code)
-{
-	switch (signal_number) {
-	case SIGSEGV:
-	case SIGBUS:
-	case SIGILL:
-	case SIGFPE:
-	case SIGTRAP:
-		return code > 0; /* else sent by a process: sender's pid and uid are there */
-	default:
-		return false;
-	}
-}
-
 static void read_siginfo(struct ri_core_notes *notes, const struct note *note)
 {
 	struct ri_target *target = notes->target;
@@ -135,7 +121,7 @@ static void read_siginfo(struct ri_core_notes *notes, const struct note *note)
 	target->signal_code = info.si_code;
 	if (info.si_signo > 0 && info.si_signo <= SIGRTMAX)
 		target->signal = info.si_signo;
-	if (signal_has_addr(info.si_signo, info.si_code))
+	if (ri_target_has_fault_addr(target))
 		memcpy(&target->fault_addr, &info.si_addr, sizeof(target->fault_addr));
 }
 

@@ -4,6 +4,7 @@
  * putting the list of mappings in order.  How a target is opened is in core.c
  * and live.c.
  */
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,6 +49,23 @@ const struct ri_mapping *ri_target_find_mapping(const struct ri_target *target, 
 		count -= half;
 	}
 	return count && addr >= low->start && addr < low->end ? low : NULL;
+}
+
+bool ri_target_has_fault_addr(const struct ri_target *target)
+{
+	if (!target->has_siginfo)
+		return false;
+	switch (target->signal) {
+	case SIGSEGV:
+	case SIGBUS:
+	case SIGILL:
+	case SIGFPE:
+	case SIGTRAP:
+		/* else sent by a process: the sender's pid and uid are there */
+		return target->signal_code > 0;
+	default:
+		return false;
+	}
 }
 
 bool ri_path_is_shared_memory(const char *path)

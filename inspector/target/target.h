@@ -107,6 +107,9 @@ struct ri_error *ri_target_open_live(pid_t pid, const struct ri_target_live_opti
 /* Frees everything, the image included; null is allowed. */
 void ri_target_close(struct ri_target *target);
 
+/* Whether the signal that ended the process carries the address of a fault. */
+bool ri_target_has_fault_addr(const struct ri_target *target);
+
 /* The mapping that contains `addr`, or null. */
 const struct ri_mapping *ri_target_find_mapping(const struct ri_target *target, uint64_t addr);
 

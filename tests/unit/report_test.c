@@ -5,6 +5,7 @@
 
 #include <ctype.h>
 #include <jansson.h>
+#include <signal.h>
 #include <stdio.h>
 
 #include "report/report.h"
@@ -221,10 +222,26 @@ static void test_signal_and_fault_address(void **state)
 	(void)state;
 	w->target.signal = 11;
 	w->target.has_siginfo = true;
+	w->target.signal_code = SEGV_MAPERR;
 	w->target.fault_addr = 0x18;
 	world_check(w);
 	text = write_report(w, "text", &options);
 	assert_true(has_line(text, "ended by: SIGSEGV (Segmentation fault) at 0x18"));
+	free(text);
+	text = write_report(w, "json", &options);
+	assert_non_null(strstr(text, "\"fault_address\": \"0x18\""));
+	free(text);
+	w->target.signal_code = SI_USER;
+	text = write_report(w, "json", &options);
+	assert_null(strstr(text, "fault_address"));
+	free(text);
+	w->target.signal_code = SI_TKILL;
+	w->target.signal = SIGABRT;
+	text = write_report(w, "text", &options);
+	assert_true(has_line(text, "ended by: SIGABRT (Aborted)"));
+	free(text);
+	text = write_report(w, "json", &options);
+	assert_null(strstr(text, "fault_address"));
 	free(text);
 	world_destroy(w);
 }
