@@ -33,25 +33,45 @@ void ri_analysis_count_findings(const struct ri_analysis *analysis, size_t *ret_
 	}
 }
 
-static bool has_gap_of_check(const struct ri_analysis *analysis)
+static bool has_serious_gap(const struct ri_analysis *analysis, const char *stage)
 {
 	for (size_t i = 0; i < analysis->gaps.count; i++)
 		if (analysis->gaps.items[i].weight == RI_GAP_MATTERS &&
-		    !strcmp(analysis->gaps.items[i].stage, "check"))
+		    !strcmp(analysis->gaps.items[i].stage, stage))
 			return true;
 	return false;
+}
+
+/* Names that do not bind and types that do not occur are what follows from an
+ * executable that is not there or has no debug information: that comes first.
+ * Null where nothing follows from it; owned by the caller. */
+static char *doubt_executable(const struct ri_analysis *analysis)
+{
+	const struct ri_module *executable = ri_modules_main(analysis->modules);
+
+	if (!analysis->modules || (executable && executable->has_dwarf))
+		return NULL;
+	if (ri_analysis_has_counted(analysis) && !has_serious_gap(analysis, "profile"))
+		return NULL;
+	if (!executable)
+		return ri_strdup("the executable was not found in the target's memory");
+	return ri_format("the executable %s: %s", executable->path,
+			 executable->why_not ? executable->why_not : "no DWARF");
 }
 
 void ri_analysis_doubts(const struct ri_analysis *analysis, ri_doubts *doubts)
 {
 	struct ri_absence absence = ri_absence_measure(analysis);
+	char *executable = doubt_executable(analysis);
 	size_t sure, unchecked, notes;
 
 	ri_analysis_count_findings(analysis, &sure, &unchecked, &notes);
+	if (executable)
+		*ri_push(doubts) = executable;
 	for (size_t i = 0; i < analysis->gaps.count; i++)
 		if (analysis->gaps.items[i].weight == RI_GAP_MATTERS)
 			*ri_push(doubts) = ri_strdup(analysis->gaps.items[i].message);
-	if (!ri_analysis_has_counted(analysis) && !has_gap_of_check(analysis))
+	if (!ri_analysis_has_counted(analysis) && !has_serious_gap(analysis, "check"))
 		*ri_push(doubts) = ri_strdup("no counted type was found");
 	if (absence.truncated_percent > 0)
 		*ri_push(doubts) = ri_format("%.3g %% of the core's bytes are cut off",

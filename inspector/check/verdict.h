@@ -9,7 +9,8 @@
 
 typedef RI_VEC(char *) ri_doubts;
 
-/* Appends one line per thing that matters and could not be checked. */
+/* Appends one line per thing that matters and could not be checked; first an
+ * executable without which the rest could not be had. */
 void ri_analysis_doubts(const struct ri_analysis *analysis, ri_doubts *doubts);
 void ri_doubts_deinit(ri_doubts *doubts);
 

@@ -369,6 +369,14 @@ const struct ri_module *ri_modules_list(const struct ri_modules *modules, size_t
 	return modules->list;
 }
 
+const struct ri_module *ri_modules_main(const struct ri_modules *modules)
+{
+	for (size_t i = 0; modules && i < modules->count; i++)
+		if (modules->list[i].is_main)
+			return &modules->list[i];
+	return NULL;
+}
+
 const struct ri_module *ri_modules_find(const struct ri_modules *modules, uint64_t addr)
 {
 	size_t low = 0, high = modules->count;

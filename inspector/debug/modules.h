@@ -55,6 +55,9 @@ void ri_modules_destroy(struct ri_modules *modules);
 /* The modules in ascending order of start. */
 const struct ri_module *ri_modules_list(const struct ri_modules *modules, size_t *ret_count);
 
+/* The executable's module, or null; `modules` may be null. */
+const struct ri_module *ri_modules_main(const struct ri_modules *modules);
+
 /* The module whose mappings contain `addr`, or null. */
 const struct ri_module *ri_modules_find(const struct ri_modules *modules, uint64_t addr);
 

@@ -76,6 +76,13 @@ const char *ri_bind_bare_name(const char *name)
 	return name;
 }
 
+bool ri_bind_has_names(const struct ri_binder *binder)
+{
+	const struct ri_module *executable = ri_modules_main(binder->modules);
+
+	return binder->types && (!executable || executable->has_dwarf);
+}
+
 static bool offer_struct(const struct ri_type *type, void *data)
 {
 	struct ri_suggestion *suggestion = data;
@@ -90,7 +97,7 @@ static void fail_struct(struct ri_binder *binder, const struct ri_name *name, co
 	char *hint;
 
 	ri_suggestion_init(&suggestion, ri_bind_bare_name(name->text));
-	if (binder->types)
+	if (ri_bind_has_names(binder))
 		ri_types_each_struct(binder->types, offer_struct, &suggestion);
 	hint = ri_suggestion_text(&suggestion);
 	ri_bind_fail(binder, &name->mark, "no struct '%s'%s%s%s%s", ri_bind_bare_name(name->text),

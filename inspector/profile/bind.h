@@ -66,6 +66,9 @@ const uint64_t *ri_bind_u64s(struct ri_binder *binder, const ri_u64_list *list);
 /* The name without a leading "struct ", "union " or "class ". */
 const char *ri_bind_bare_name(const char *name);
 
+/* Whether a nearest name means anything: the executable's own names are known. */
+bool ri_bind_has_names(const struct ri_binder *binder);
+
 /* The stripped struct called `name` (with the member `member` where several
  * differ), in a module that matches the glob `module` unless null.  Null, and
  * recorded unless `may_lack`, where there is none. */

@@ -57,7 +57,7 @@ static void fail_no_variable(struct ri_binder *binder, const struct ri_name *nam
 	char *hint;
 
 	ri_suggestion_init(&suggestion, name->text);
-	if (binder->types)
+	if (ri_bind_has_names(binder))
 		ri_types_each_variable(binder->types, offer_variable, &suggestion);
 	hint = ri_suggestion_text(&suggestion);
 	ri_bind_fail(binder, &name->mark, "no variable '%s'%s", name->text, hint);
