@@ -8,8 +8,9 @@
  *
  * A live thread's stack is [SP - 128, top): the red zone belongs to it.  Below
  * lies what returned functions left, which holds nothing; but only where that
- * is evident, i.e. in the kernel's "[stack]" or where the thread's control block
- * says that the memory is its stack.  A stack that lies in a mapping of another
+ * is evident, i.e. in the stack that the kernel made (called "[stack]" in a live
+ * process; in a core, the range with what the auxiliary vector points at) or where
+ * the thread's control block says that the memory is its stack.  A stack that lies in a mapping of another
  * kind (a coroutine's, an alternate one) has its dead part searched as the mapping
  * that it is.  The stack of an ended thread is not searched.  Nor is code that
  * comes from an ELF file.
@@ -85,6 +86,38 @@ static const struct ri_stack *find_stack(const ri_stack_list *stacks, uint32_t t
 	return NULL;
 }
 
+static bool is_stack_range(const struct ri_range *range)
+{
+	return range->bytes && range->flags & RI_RANGE_WRITE && !(range->flags & RI_RANGE_SHARED);
+}
+
+/*
+ * Whether `sp` lies in the stack that the kernel gave the process, which begins at the
+ * top with what AT_RANDOM and AT_EXECFN point at; no core file names it.  Its bounds:
+ * a core may hold it in several ranges, one behind the other.
+ */
+static bool find_kernel_stack(const struct ri_target *target, uint64_t sp, uint64_t *ret_start,
+			      uint64_t *ret_end)
+{
+	uint64_t top = target->auxv_random ? target->auxv_random : target->auxv_execfn;
+	size_t count, i = 0, first;
+	const struct ri_range *ranges = ri_image_ranges(target->image, &count);
+
+	while (i < count && ranges[i].end <= sp)
+		i++;
+	if (!top || i == count || ranges[i].start > sp || !is_stack_range(&ranges[i]))
+		return false;
+	for (first = i; first && ranges[first - 1].end == ranges[first].start &&
+			is_stack_range(&ranges[first - 1]);)
+		first--;
+	while (i + 1 < count && ranges[i].end == ranges[i + 1].start &&
+	       is_stack_range(&ranges[i + 1]))
+		i++;
+	*ret_start = ranges[first].start;
+	*ret_end = ranges[i].end;
+	return top >= sp && top < *ret_end;
+}
+
 /*
  * Bounds of the stack that `sp` points into: as its control block tells them, else
  * those of the mapping.  *ret_is_known: all of it is the stack's.
@@ -103,6 +136,10 @@ static bool find_bounds(const struct ri_target *target, const struct ri_stack *s
 	}
 	if (!mapping && !range)
 		return false;
+	if (!(mapping && mapping->path) && find_kernel_stack(target, sp, ret_start, ret_end)) {
+		*ret_is_known = true;
+		return true;
+	}
 	*ret_start = mapping ? mapping->start : range->start;
 	*ret_end = mapping ? mapping->end : range->end;
 	*ret_is_known =

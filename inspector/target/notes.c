@@ -150,6 +150,12 @@ void ri_target_take_auxv(struct ri_target *target, const void *auxv, size_t size
 		case AT_SYSINFO_EHDR:
 			target->auxv_sysinfo_ehdr = entry.a_un.a_val;
 			break;
+		case AT_RANDOM:
+			target->auxv_random = entry.a_un.a_val;
+			break;
+		case AT_EXECFN:
+			target->auxv_execfn = entry.a_un.a_val;
+			break;
 		}
 	}
 }

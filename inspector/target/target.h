@@ -70,6 +70,7 @@ struct ri_target {
 	/* from the auxiliary vector; 0 where absent */
 	uint64_t auxv_phdr, auxv_entry, auxv_base, auxv_sysinfo_ehdr;
 	uint64_t auxv_phnum;
+	uint64_t auxv_random, auxv_execfn; /* both lie at the top of the main thread's stack */
 
 	struct ri_image *image;  /* owned; sealed by the module loader */
 

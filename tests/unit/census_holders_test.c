@@ -316,6 +316,29 @@ static void stack_in_an_unknown_mapping_is_searched_whole(void **state)
 	world_deinit(&w);
 }
 
+/* A core file names no mapping "[stack]"; the auxiliary vector says which it is. */
+static void stack_of_the_kernel_is_known_in_a_core(void **state)
+{
+	struct world w;
+	struct three t;
+
+	(void)state;
+	world_init(&w);
+	t = add_three(&w);
+	w.target.mapping_count = 1; /* the stack's range has no name, not even a row */
+	w.target.auxv_random = STACK + PART_BYTES - 0x100;
+	poke(&w, STACK, HEAP + 0x100);
+	poke(&w, SP + 8, HEAP + 0x200);
+	world_take_census(&w);
+	assert_int_equal(w.holders->possible[t.a], 0);
+	assert_int_equal(w.holders->possible[t.b], 1);
+	/* a thread that runs elsewhere says nothing about its part below SP */
+	w.target.auxv_random = MAPPING + 0x100;
+	world_take_census(&w);
+	assert_int_equal(w.holders->possible[t.a], 1);
+	world_deinit(&w);
+}
+
 /* A control block of glibc's at `block`, for the stack [start, start + size_bytes). */
 static void poke_control_block(struct world *w, uint64_t block, uint32_t id, uint64_t start,
 			       uint64_t size_bytes)
@@ -792,6 +815,7 @@ int main(void)
 		cmocka_unit_test(stacks_registers_and_mappings),
 		cmocka_unit_test(thread_without_registers_is_a_serious_gap),
 		cmocka_unit_test(stack_in_an_unknown_mapping_is_searched_whole),
+		cmocka_unit_test(stack_of_the_kernel_is_known_in_a_core),
 		cmocka_unit_test(stacks_by_their_control_blocks),
 		cmocka_unit_test(static_variables),
 		cmocka_unit_test(allocator_records_hold_nothing),

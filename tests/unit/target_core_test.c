@@ -278,7 +278,8 @@ static void notes_are_read(void **state)
 	struct elf_prpsinfo info = { .pr_pid = 77, .pr_fname = "daemon",
 				     .pr_psargs = "daemon --run " };
 	const uint64_t auxv[] = { AT_PHDR, 0x400040, AT_PHNUM, 13, AT_ENTRY, 0x401000, AT_BASE,
-				  0x7f0000, AT_SYSINFO_EHDR, 0x7fe000, AT_NULL, 0, AT_PHDR, 1 };
+				  0x7f0000, AT_SYSINFO_EHDR, 0x7fe000, AT_RANDOM,
+				  0x7ffd10, AT_EXECFN, 0x7ffe20, AT_NULL, 0, AT_PHDR, 1 };
 	siginfo_t siginfo = { .si_signo = SIGSEGV, .si_code = SEGV_MAPERR };
 	uint8_t fxsave[512] = { 1 }, xsave[832] = { 2 };
 	struct ri_target *target;
@@ -310,6 +311,8 @@ static void notes_are_read(void **state)
 	assert_int_equal(target->auxv_entry, 0x401000);
 	assert_int_equal(target->auxv_base, 0x7f0000);
 	assert_int_equal(target->auxv_sysinfo_ehdr, 0x7fe000);
+	assert_int_equal(target->auxv_random, 0x7ffd10);
+	assert_int_equal(target->auxv_execfn, 0x7ffe20);
 	assert_int_equal(target->threads[0].vector_size_bytes, sizeof(xsave));
 	assert_int_equal(target->threads[0].vector[0], 2);
 	assert_int_equal(target->threads[1].vector_size_bytes, sizeof(fxsave));
