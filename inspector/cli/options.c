@@ -135,7 +135,9 @@ static const struct argp_option global_options[] = {
 	{ "exe", 'e', "FILE", 0, "the executable, where it is not found by itself", 0 },
 	{ "sysroot", OPT_SYSROOT, "DIR", 0, "look for the target's files below DIR first", 0 },
 	{ "debug-dir", OPT_DEBUG_DIR, "DIR", 0,
-	  "look for separate debug files in DIR besides /usr/lib/debug (repeatable)", 0 },
+	  "look for separate debug files in DIR besides /usr/lib/debug (repeatable): by build-id "
+	  "below DIR/.build-id, by the debug link below DIR and in it, and as DIR/NAME.debug",
+	  0 },
 	{ 0, 0, 0, 0, "Analysis:", 10 },
 	{ "profile", OPT_PROFILE, "FILE", 0, "add the conventions in FILE (repeatable)", 0 },
 	{ "no-builtin", OPT_NO_BUILTIN, 0, 0, "leave the built-in profiles out", 0 },

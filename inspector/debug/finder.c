@@ -269,6 +269,16 @@ static bool try_debug_build_id(const char *dir, void *data)
 						      search->build_id_size_bytes, ".debug"));
 }
 
+/* A folder of the user's own into which debug files were simply put. */
+static bool try_debug_flat(const struct ri_modules_options *options, struct debug_search *search,
+			   const char *name)
+{
+	for (const char *const *dir = options->debug_dirs; dir && *dir; dir++)
+		if (try_debug(search, ri_format("%s/%s", *dir, name)))
+			return true;
+	return false;
+}
+
 static bool try_debug_subpath(const char *dir, void *data)
 {
 	struct debug_search *search = data;
@@ -307,12 +317,28 @@ static void follow_debuglink(const struct ri_modules_options *options,
 	search->crc = crc;
 	if (try_debuglink(options, search, file->path, name))
 		return;
-	if (realpath(file->path, real) && strcmp(real, file->path))
-		try_debuglink(options, search, real, name);
+	if (realpath(file->path, real) && strcmp(real, file->path) &&
+	    try_debuglink(options, search, real, name))
+		return;
+	try_debug_flat(options, search, name);
+}
+
+/* DIR/NAME.debug, after the program's own name. */
+static void try_own_name(const struct ri_modules_options *options, struct debug_search *search,
+			 const char *path)
+{
+	char *undeleted = without_deleted(path), *name;
+	const char *whole = undeleted ? undeleted : path, *slash = strrchr(whole, '/');
+
+	name = ri_format("%s.debug", slash ? slash + 1 : whole);
+	try_debug_flat(options, search, name);
+	free(name);
+	free(undeleted);
 }
 
 struct ri_elf_file *ri_finder_find_debug(const struct ri_modules_options *options,
-					 const struct ri_elf_file *file, const uint8_t *build_id,
+					 const struct ri_elf_file *file, const char *path,
+					 const uint8_t *build_id,
 					 uint32_t build_id_size_bytes, char **ret_why)
 {
 	struct debug_search search = { .build_id = build_id,
@@ -323,6 +349,8 @@ struct ri_elf_file *ri_finder_find_debug(const struct ri_modules_options *option
 		each_debug_dir(options, try_debug_build_id, &search);
 	if (!search.file && file)
 		follow_debuglink(options, &search, file);
+	if (!search.file && path)
+		try_own_name(options, &search, path);
 	if (search.file) {
 		free(search.why);
 		return search.file;

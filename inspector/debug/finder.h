@@ -39,11 +39,14 @@ struct ri_error *ri_finder_open_exe(const struct ri_modules_options *options,
 
 /*
  * The separate debug file: DEBUGDIR/.build-id/xx/yyyy.debug, then what the
- * .gnu_debuglink of `file` (may be null) names beside it, in .debug/ and under
- * each DEBUGDIR.  Null with a new line in *ret_why if there is none.
+ * .gnu_debuglink of `file` (may be null) names beside it, in .debug/, under each
+ * DEBUGDIR, and straight in each of the user's own; there too NAME.debug, after
+ * the target's `path` (may be null).  A file is taken by its build-id or, where a
+ * link names it, its CRC.  Null with a new line in *ret_why if there is none.
  */
 struct ri_elf_file *ri_finder_find_debug(const struct ri_modules_options *options,
-					 const struct ri_elf_file *file, const uint8_t *build_id,
+					 const struct ri_elf_file *file, const char *path,
+					 const uint8_t *build_id,
 					 uint32_t build_id_size_bytes, char **ret_why);
 
 /* The file that a .gnu_debugaltlink in `from` names (dwz), with this build-id,

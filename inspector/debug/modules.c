@@ -242,7 +242,7 @@ static void find_debug_file(struct ri_modules *modules, size_t i,
 		return;
 	if (!state->debug_file)
 		state->debug_file = ri_finder_find_debug(options, state->main_file,
-							 module->build_id,
+							 state->path, module->build_id,
 							 module->build_id_size_bytes, &why);
 	if (state->debug_file && !state->main_file && !adopt_phdrs(modules, i, state->debug_file)) {
 		ri_elf_file_close(state->debug_file);

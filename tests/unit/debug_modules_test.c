@@ -400,6 +400,47 @@ static void debug_links(void **state)
 	debug_link("-Wl,--build-id=none");
 }
 
+/* Debug files that lie straight in a folder that the user names. */
+static void debug_file_in_a_folder(void **state)
+{
+	static const struct {
+		const char *flags, *prepare, *file;
+	} cases[] = {
+		{ "", "", "/flat/program.debug" },
+		{ "", "mv flat/program.debug flat/linked.dbg && "
+		      "objcopy --add-gnu-debuglink=flat/linked.dbg program && ",
+		  "/flat/linked.dbg" },
+		{ "-Wl,--build-id=none", "mv flat/program.debug flat/linked.dbg && "
+		      "objcopy --add-gnu-debuglink=flat/linked.dbg program && ",
+		  "/flat/linked.dbg" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct ri_modules_options options = { 0 };
+		struct fixture fixture;
+		char *dir;
+
+		compile(&fixture, cases[i].flags);
+		run(&fixture.scratch, "mkdir flat && "
+				      "objcopy --only-keep-debug program flat/program.debug && "
+				      "strip program && %strue", cases[i].prepare);
+		start(&fixture);
+		dir = ri_format("%s/flat", fixture.scratch.dir);
+		options.debug_dirs = (const char *const[]){ dir, NULL };
+		find_modules(&fixture, &options);
+		assert_true(get_main(fixture.modules)->has_dwarf);
+		assert_non_null(strstr(get_main(fixture.modules)->debug_file, cases[i].file));
+		ri_modules_destroy(fixture.modules);
+		run(&fixture.scratch, "objcopy --only-keep-debug other .%s", cases[i].file);
+		find_modules(&fixture, &options);
+		assert_false(get_main(fixture.modules)->has_dwarf);
+		assert_non_null(strstr(get_main(fixture.modules)->why_not, "another build"));
+		finish(&fixture);
+		free(dir);
+	}
+}
+
 /* -e with a debug-only file: its DWARF, the program's bytes. */
 static void exe_is_debug_file(void **state)
 {
@@ -543,6 +584,7 @@ int main(void)
 		cmocka_unit_test(deleted_file),
 		cmocka_unit_test(separate_debug_file),
 		cmocka_unit_test(debug_links),
+		cmocka_unit_test(debug_file_in_a_folder),
 		cmocka_unit_test(exe_is_debug_file),
 		cmocka_unit_test(no_build_id),
 		cmocka_unit_test(link_map_without_mappings),
