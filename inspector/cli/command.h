@@ -40,7 +40,8 @@ extern const struct ri_command *const ri_commands[]; /* null-terminated */
 const struct ri_command *ri_command_find(const char *name);
 
 /* Parses an address: 0x..., a decimal number, or the name of a variable or
- * symbol.  RI_ERROR_USAGE with what was wrong. */
+ * symbol, which means what it points at where it is a pointer to a counted
+ * object.  RI_ERROR_USAGE with what was wrong. */
 struct ri_error *ri_command_parse_addr(const struct ri_analysis *analysis, const char *text,
 				       uint64_t *ret);
 

@@ -26,6 +26,7 @@ static struct ri_error *run_holders(struct ri_command_context *context, int word
 	(void)ret_status;
 	if (error)
 		return error;
+	ri_command_say_meant(context, words[0]);
 	ri_report_holders(context->out, context->request.format, context->analysis, object,
 			  &context->report);
 	return NULL;
@@ -38,7 +39,9 @@ const struct ri_command ri_command_holders = {
 	.help = "A row per word (field, variable, array element, stack slot, register) that points "
 		"at the object, and per group that it is a member of, with its holder class and "
 		"whether it owns a reference, borrows, or might own. The stored count should lie "
-		"between the owners and the owners plus the possible ones.",
+		"between the owners and the owners plus the possible ones.\n"
+		"ADDR is a number, or the name of a variable or symbol: one that is a counted "
+		"object means that object, a pointer to one means the object it points at.",
 	.needs_target = true,
 	.min_words = 1,
 	.max_words = 1,
@@ -151,6 +154,7 @@ static struct ri_error *run_show(struct ri_command_context *context, int word_co
 		return error;
 	error = ri_command_take_object(context->analysis, words[0], &object);
 	if (!error) {
+		ri_command_say_meant(context, words[0]);
 		list_facts(context, object);
 		if (context->request.format[0] == 't')
 			fputs("\nreferences out of it\n", context->out);
@@ -180,7 +184,10 @@ const struct ri_command ri_command_show = {
 	.summary = "what lies at ADDR: the object, its counts, its references",
 	.help = "For a counted object: its type, extent, state, counts, owners and groups, and "
 		"what its fields point at. For any other address: the block, symbol or mapping "
-		"that contains it. ADDR is a number, or the name of a variable or symbol.",
+		"that contains it.\n"
+		"ADDR is a number, or the name of a variable or symbol: one that is a counted "
+		"object means that object, a pointer to one means the object it points at, any "
+		"other the place where it lies.",
 	.needs_target = true,
 	.min_words = 1,
 	.max_words = 1,
@@ -271,6 +278,7 @@ static struct ri_error *run_why(struct ri_command_context *context, int word_cou
 	(void)ret_status;
 	if (error)
 		return error;
+	ri_command_say_meant(context, words[0]);
 	if (context->request.format[0] == 't') {
 		const struct ri_describer describer = describer_of(analysis);
 		char *text = ri_describe_node(&describer, object);
@@ -293,7 +301,9 @@ const struct ri_command ri_command_why = {
 	.help = "Says whether a variable, a stack or a register leads to the object, over owners "
 		"that are certain if there is such a path, else over possible ones, else over "
 		"borrowed pointers, and prints it step by step. For a leaked object: the leak "
-		"root that it hangs on.",
+		"root that it hangs on.\n"
+		"ADDR is a number, or the name of a variable or symbol: one that is a counted "
+		"object means that object, a pointer to one means the object it points at.",
 	.needs_target = true,
 	.min_words = 1,
 	.max_words = 1,

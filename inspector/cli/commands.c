@@ -27,51 +27,113 @@ const struct ri_command *ri_command_find(const char *name)
 	return NULL;
 }
 
+/* What a word of a command means. */
+struct meant {
+	uint64_t addr;       /* where to look */
+	bool is_pointer;     /* the word names a pointer, which lies at `pointer_addr` */
+	bool is_null;        /* it is null: `addr` is the pointer's own */
+	uint64_t pointer_addr;
+};
+
+/* A name means the counted object there; a pointer to one means what it points
+ * at; anything else is meant itself.  Where the type is not known (null), the
+ * word there decides. */
+static void resolve_name(const struct ri_analysis *analysis, const struct ri_type *type,
+			 struct meant *meant)
+{
+	uint64_t pointee;
+
+	if (ri_population_find(analysis->population, meant->addr) != RI_NONE)
+		return;
+	if (type && ri_type_strip(analysis->types, type)->kind != RI_TYPE_POINTER)
+		return;
+	if (!ri_image_read_u64(analysis->target->image, meant->addr, &pointee))
+		return;
+	meant->pointer_addr = meant->addr;
+	meant->is_null = type && !pointee;
+	meant->is_pointer = ri_population_find(analysis->population, pointee) != RI_NONE;
+	if (meant->is_pointer)
+		meant->addr = pointee;
+}
+
+static struct ri_error *resolve(const struct ri_analysis *analysis, const char *text,
+				struct meant *ret)
+{
+	struct ri_variable variable = { 0 };
+	struct meant meant = { 0 };
+	char *end;
+
+	errno = 0;
+	meant.addr = strtoull(text, &end, text[0] == '0' && (text[1] | 0x20) == 'x' ? 16 : 10);
+	if (errno || !isdigit((unsigned char)text[0]) || *end) {
+		if (ri_types_find_variable(analysis->types, text, &variable))
+			meant.addr = variable.addr;
+		else if (!ri_modules_find_symbol_addr(analysis->modules, NULL, text, &meant.addr))
+			return ri_error_create(RI_ERROR_USAGE,
+					       "'%s' is no address (0x... or decimal), and no "
+					       "variable or symbol has that name", text);
+		resolve_name(analysis, variable.type, &meant);
+	}
+	*ret = meant;
+	return NULL;
+}
+
 struct ri_error *ri_command_parse_addr(const struct ri_analysis *analysis, const char *text,
 				       uint64_t *ret)
 {
-	struct ri_variable variable;
-	char *end;
-	uint64_t addr;
+	struct meant meant;
+	struct ri_error *error = resolve(analysis, text, &meant);
 
-	errno = 0;
-	addr = strtoull(text, &end, text[0] == '0' && (text[1] | 0x20) == 'x' ? 16 : 10);
-	if (!errno && isdigit((unsigned char)text[0]) && !*end) {
-		*ret = addr;
-		return NULL;
+	if (!error)
+		*ret = meant.addr;
+	return error;
+}
+
+void ri_command_say_meant(const struct ri_command_context *context, const char *text)
+{
+	const struct ri_population *population = context->analysis->population;
+	struct meant meant;
+	struct ri_error *error = resolve(context->analysis, text, &meant);
+	uint32_t object;
+
+	if (!error && meant.is_pointer && context->request.format[0] == 't') {
+		object = ri_population_find(population, meant.addr);
+		fprintf(context->out, "%s at %#llx points at %s %#llx\n", text,
+			(unsigned long long)meant.pointer_addr,
+			population->types[population->objects[object].type].name,
+			(unsigned long long)population->objects[object].addr);
 	}
-	if (ri_types_find_variable(analysis->types, text, &variable)) {
-		*ret = variable.addr;
-		return NULL;
-	}
-	if (ri_modules_find_symbol_addr(analysis->modules, NULL, text, ret))
-		return NULL;
-	return ri_error_create(RI_ERROR_USAGE,
-			       "'%s' is no address, and no variable or symbol has that name", text);
+	ri_error_destroy(error);
 }
 
 struct ri_error *ri_command_take_object(const struct ri_analysis *analysis, const char *text,
 					uint32_t *ret)
 {
-	uint64_t addr;
-	struct ri_error *error = ri_command_parse_addr(analysis, text, &addr);
+	struct meant meant;
+	struct ri_error *error = resolve(analysis, text, &meant);
 	uint32_t object, block;
 
 	if (error)
 		return error;
-	object = ri_population_find(analysis->population, addr);
+	object = ri_population_find(analysis->population, meant.addr);
 	if (object != RI_NONE) {
 		*ret = object;
 		return NULL;
 	}
+	if (!meant.addr)
+		return ri_error_create(RI_ERROR_NOT_FOUND,
+				       "%s is the null pointer: no object is there", text);
+	if (meant.is_null)
+		return ri_error_create(RI_ERROR_NOT_FOUND,
+				       "the pointer %s is null: no object is there", text);
 	/* in front of the object or behind it, but in its block and alone there */
-	block = ri_heap_find(analysis->heap, addr);
+	block = ri_heap_find(analysis->heap, meant.addr);
 	if (block != RI_NONE)
 		object = ri_population_find(analysis->population,
 					    analysis->heap->blocks[block].addr);
 	if (object == RI_NONE)
 		return ri_error_create(RI_ERROR_NOT_FOUND, "no counted object at %#llx",
-				       (unsigned long long)addr);
+				       (unsigned long long)meant.addr);
 	*ret = object;
 	return NULL;
 }

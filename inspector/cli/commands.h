@@ -21,6 +21,10 @@ extern const struct ri_command ri_command_check, ri_command_types, ri_command_ob
 struct ri_error *ri_command_take_object(const struct ri_analysis *analysis, const char *text,
 					uint32_t *ret);
 
+/* Where `text` names a pointer to a counted object, says in a text report which
+ * object that is: the one that the other two mean by it. */
+void ri_command_say_meant(const struct ri_command_context *context, const char *text);
+
 /* Index of the counted type with that display name, or RI_NONE. */
 uint32_t ri_command_find_type(const struct ri_analysis *analysis, const char *name);
 

@@ -6,7 +6,7 @@
  */
 #include "live_child.h"
 
-#include "cli/command.h"
+#include "cli/commands.h"
 #include "cli/session.h"
 #include "cli/supervisor.h"
 #include "refobj.h"
@@ -34,7 +34,7 @@ static struct conn sound, leaked;
 struct conn *volatile conn_holders[2] = { &sound, &leaked };
 static struct refobj_group all_conns;
 struct item test_item = { 1, 17, "inline name" };
-struct item *volatile test_item_holder = &test_item;
+struct item *volatile test_item_holder = &test_item, *volatile test_no_item;
 
 static void reach_state(struct shared *shared)
 {
@@ -192,6 +192,54 @@ static void an_address_has_digits_alone(void **state)
 	}
 }
 
+static void a_pointer_means_what_it_points_at(void **state)
+{
+	char holders[] = "holders", why[] = "why", show[] = "show", *text, *wanted;
+	char pointer[] = "test_item_holder", object[] = "test_item", json[] = "--format=json";
+	char *words[] = { holders, why, show };
+	int status;
+
+	wanted = ri_format("test_item_holder at %p points at item %p\n",
+			   (void *)&test_item_holder, (void *)&test_item);
+	for (size_t i = 0; i < 3; i++) {
+		char *by_object;
+
+		text = run(*state, &status, 2, (char *[]){ words[i], pointer, NULL });
+		by_object = run(*state, &status, 2, (char *[]){ words[i], object, NULL });
+		assert_int_equal(status, 0);
+		assert_memory_equal(text, wanted, strlen(wanted));
+		assert_string_equal(text + strlen(wanted), by_object);
+		free(text);
+		free(by_object);
+		text = run(*state, &status, 3, (char *[]){ words[i], pointer, json, NULL });
+		assert_null(strstr(text, "points at"));
+		free(text);
+	}
+	free(wanted);
+}
+
+static void null_is_no_object(void **state)
+{
+	struct stage *stage = *state;
+	static const struct {
+		const char *word, *message;
+	} cases[] = {
+		{ "0", "0 is the null pointer" },
+		{ "0x0", "0x0 is the null pointer" },
+		{ "test_no_item", "the pointer test_no_item is null" },
+	};
+
+	for (size_t i = 0; i < 3; i++) {
+		uint32_t object;
+		struct ri_error *error =
+			ri_command_take_object(stage->analysis, cases[i].word, &object);
+
+		assert_non_null(error);
+		assert_non_null(strstr(error->message, cases[i].message));
+		ri_error_destroy(error);
+	}
+}
+
 static void lines_at_the_prompt_may_be_empty(void **state)
 {
 	static const char *const lines[] = { "", " ", "groups" };
@@ -218,6 +266,8 @@ int main(void)
 		cmocka_unit_test(the_command_to_run_again_has_the_options),
 		cmocka_unit_test(inline_names_are_names),
 		cmocka_unit_test(an_address_has_digits_alone),
+		cmocka_unit_test(a_pointer_means_what_it_points_at),
+		cmocka_unit_test(null_is_no_object),
 		cmocka_unit_test(lines_at_the_prompt_may_be_empty),
 	};
 
