@@ -3,9 +3,8 @@
  * Typed pointers followed, on a live process of traverse_subject.c, whose counted
  * structs have no magic, so that nothing else finds them.
  */
-#include <libgen.h>
-
 #include "live_child.h"
+#include "subject.h"
 #include "traverse_subject.h"
 
 #include "census/population.h"
@@ -37,7 +36,7 @@ static const char profile_text[] =
 	"  membership: borrows\n";
 
 struct subject {
-	pid_t pid;
+	struct subject_process process;
 	uint64_t addrs[ADDR_COUNT];
 	struct ri_gaps gaps;
 	struct ri_target *target;
@@ -50,62 +49,15 @@ struct subject {
 	struct ri_population *population;
 };
 
-static char directory[] = "/tmp/refinspect-traverse-XXXXXX";
-
-/* Compiles the subject; its path is owned by the caller. */
-static char *compile_subject(void)
-{
-	char *source = strdup(__FILE__), *path, *command;
-
-	assert_non_null(mkdtemp(directory));
-	path = ri_format("%s/subject", directory);
-	command = ri_format("cc -O0 -g -D_GNU_SOURCE -o %s %s/traverse_subject.c", path,
-			    dirname(source));
-	assert_int_equal(system(command), 0);
-	free(command);
-	free(source);
-	return path;
-}
-
-/* Starts it and reads what it prints; gives its pid. */
-static pid_t start_subject(const char *path, uint64_t *addrs)
-{
-	char line[64];
-	int ends[2];
-	pid_t pid;
-	FILE *out;
-
-	assert_int_equal(pipe(ends), 0);
-	pid = fork();
-	assert_true(pid >= 0);
-	if (!pid) {
-		dup2(ends[1], STDOUT_FILENO);
-		execl(path, path, (char *)NULL);
-		_exit(127);
-	}
-	close(ends[1]);
-	out = fdopen(ends[0], "r");
-	for (int i = 0; i < ADDR_COUNT; i++) {
-		assert_non_null(fgets(line, sizeof(line), out));
-		addrs[i] = strtoull(line, NULL, 0);
-	}
-	assert_non_null(fgets(line, sizeof(line), out));
-	assert_string_equal(line, "READY\n");
-	fclose(out);
-	return pid;
-}
-
 static int set_up(void **state)
 {
 	struct subject *s = ri_calloc(1, sizeof(*s));
 	const struct ri_profile *profile;
 	struct ri_error *error;
 	bool is_user = true;
-	char *path;
 
-	path = compile_subject();
-	s->pid = start_subject(path, s->addrs);
-	s->target = open_live(s->pid, &(struct ri_target_live_options){ 0 }, &s->gaps);
+	subject_start(&s->process, __FILE__, "traverse_subject.c", s->addrs, ADDR_COUNT);
+	s->target = open_live(s->process.pid, &(struct ri_target_live_options){ 0 }, &s->gaps);
 	error = ri_modules_create(s->target, &(struct ri_modules_options){ 0 }, &s->gaps,
 				  &s->modules);
 	assert_null(error);
@@ -120,9 +72,6 @@ static int set_up(void **state)
 	s->shapes = ri_shapes_create(s->layout, s->types);
 	s->population = ri_population_create(s->target, s->modules, s->types, s->heap, s->layout,
 					     s->shapes, &s->gaps);
-	unlink(path);
-	rmdir(directory);
-	free(path);
 	*state = s;
 	return 0;
 }
@@ -139,8 +88,7 @@ static int tear_down(void **state)
 	ri_types_destroy(s->types);
 	ri_modules_destroy(s->modules);
 	close_live(s->target, &s->gaps);
-	kill(s->pid, SIGKILL);
-	waitpid(s->pid, NULL, 0);
+	subject_end(&s->process);
 	free(s);
 	return 0;
 }

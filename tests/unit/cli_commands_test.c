@@ -1,57 +1,24 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Commands on a live child of this program, run as the command line and the
+ * Commands on a live process (commands_subject.c), run as the command line and the
  * prompt run them: filters, names, words of states, the command that shows a
  * finding again, lines at the prompt.
  */
-#include "live_child.h"
+#include <inttypes.h>
+
+#include "subject.h"
 
 #include "cli/commands.h"
 #include "cli/session.h"
 #include "cli/supervisor.h"
-#include "refobj.h"
 
-struct conn {
-	int fd;
-	struct refobj ref;
-};
+/* The addresses that the subject prints. */
+enum { SOUND, LEAKED, ITEM, HOLDER, ADDR_COUNT };
 
-struct item {
-	int refs;
-	int number;
-	char name[16];
-};
-
-static void conn_release(void *object)
-{
-	(void)object;
-}
-
-static REFOBJ_OWNS_NOTHING(conn_owns);
-static REFOBJ_TYPE(conn_type, "conn", struct conn, ref, conn_release, conn_owns);
-
-static struct conn sound, leaked;
-struct conn *volatile conn_holders[2] = { &sound, &leaked };
-static struct refobj_group all_conns;
-struct item test_item = { 1, 17, "inline name" };
-struct item *volatile test_item_holder = &test_item, *volatile test_no_item;
-
-static void reach_state(struct shared *shared)
-{
-	refobj_init(&sound.ref, &conn_type);
-	refobj_init(&leaked.ref, &conn_type);
-	for (int i = 0; i < 40; i++) /* more than stale stack slots could explain */
-		refobj_get(&leaked.ref);
-	refobj_group_init(&all_conns, "all_conns", 0);
-	refobj_group_add(&all_conns, &sound.ref);
-	shared->ready = 1;
-	for (;;)
-		pause();
-}
-
-/* A child, a profile for struct item in a file, and the options for both. */
+/* A process, a profile for struct item in a file, and the options for both. */
 struct stage {
-	struct child child;
+	struct subject_process subject;
+	uint64_t addrs[ADDR_COUNT];
 	char profile[64];
 	char *pid_option, *profile_option;
 	struct ri_options options;
@@ -66,13 +33,13 @@ static int set_up(void **state)
 	struct stage *stage = ri_calloc(1, sizeof(*stage));
 	int fd;
 
-	stage->child = start_child(reach_state, 1);
+	subject_start(&stage->subject, __FILE__, "commands_subject.c", stage->addrs, ADDR_COUNT);
 	strcpy(stage->profile, "/tmp/refinspect-test it's-XXXXXX");
 	fd = mkstemp(stage->profile);
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, profile, strlen(profile)), strlen(profile));
 	close(fd);
-	stage->pid_option = ri_format("--pid=%d", (int)stage->child.pid);
+	stage->pid_option = ri_format("--pid=%d", (int)stage->subject.pid);
 	stage->profile_option = ri_format("--profile=%s", stage->profile);
 	ri_options_parse(&stage->options, 4,
 			 (char *[]){ program, stage->pid_option, stage->profile_option, strict,
@@ -88,7 +55,7 @@ static int tear_down(void **state)
 
 	ri_analysis_destroy(stage->analysis);
 	ri_options_deinit(&stage->options);
-	end_child(&stage->child);
+	subject_end(&stage->subject);
 	unlink(stage->profile);
 	free(stage->pid_option);
 	free(stage->profile_option);
@@ -113,8 +80,9 @@ static char *run(struct stage *stage, int *ret_status, int argc, char **argv)
 
 static void check_shows_the_object_that_is_asked_for(void **state)
 {
-	char check[] = "check", *at_sound = ri_format("--object=%p", (void *)&sound);
-	char *at_leaked = ri_format("--object=%p", (void *)&leaked), *text;
+	const uint64_t *addrs = ((struct stage *)*state)->addrs;
+	char check[] = "check", *at_sound = ri_format("--object=0x%" PRIx64, addrs[SOUND]);
+	char *at_leaked = ri_format("--object=0x%" PRIx64, addrs[LEAKED]), *text;
 	int status;
 
 	text = run(*state, &status, 2, (char *[]){ check, at_leaked, NULL });
@@ -147,9 +115,9 @@ static void the_command_to_run_again_has_the_options(void **state)
 
 	text = run(stage, &status, 1, (char *[]){ check, NULL });
 	wanted = ri_format("again: refinspect --profile='/tmp/refinspect-test it'\\''s-%s' "
-			   "--strict -p %d holders %p",
-			   strrchr(stage->profile, '-') + 1, (int)stage->child.pid,
-			   (void *)&leaked);
+			   "--strict -p %d holders 0x%" PRIx64,
+			   strrchr(stage->profile, '-') + 1, (int)stage->subject.pid,
+			   stage->addrs[LEAKED]);
 	assert_non_null(strstr(text, wanted));
 	free(wanted);
 	free(text);
@@ -181,7 +149,7 @@ static void an_address_has_digits_alone(void **state)
 	assert_null(ri_command_parse_addr(stage->analysis, "010", &addr));
 	assert_int_equal(addr, 10);
 	assert_null(ri_command_parse_addr(stage->analysis, "test_item", &addr));
-	assert_int_equal(addr, (uintptr_t)&test_item);
+	assert_int_equal(addr, stage->addrs[ITEM]);
 	for (size_t i = 0; i < 4; i++) {
 		static const char *const bad[] = { "-1", " -1", "0x", "10g" };
 
@@ -199,8 +167,9 @@ static void a_pointer_means_what_it_points_at(void **state)
 	char *words[] = { holders, why, show };
 	int status;
 
-	wanted = ri_format("test_item_holder at %p points at item %p\n",
-			   (void *)&test_item_holder, (void *)&test_item);
+	wanted = ri_format("test_item_holder at 0x%" PRIx64 " points at item 0x%" PRIx64 "\n",
+			   ((struct stage *)*state)->addrs[HOLDER],
+			   ((struct stage *)*state)->addrs[ITEM]);
 	for (size_t i = 0; i < 3; i++) {
 		char *by_object;
 
