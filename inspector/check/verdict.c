@@ -73,9 +73,6 @@ void ri_analysis_doubts(const struct ri_analysis *analysis, ri_doubts *doubts)
 			*ri_push(doubts) = ri_strdup(analysis->gaps.items[i].message);
 	if (!ri_analysis_has_counted(analysis) && !has_serious_gap(analysis, "check"))
 		*ri_push(doubts) = ri_strdup("no counted type was found");
-	if (absence.truncated_percent > 0)
-		*ri_push(doubts) = ri_format("%.3g %% of the core's bytes are cut off",
-					     absence.truncated_percent);
 	if (absence.missing_bytes) {
 		char *bytes = ri_format_bytes(absence.missing_bytes);
 

@@ -112,15 +112,15 @@ static void write_memory(FILE *stream, const struct ri_analysis *analysis,
 	char *missing = ri_format_bytes(coverage->missing_bytes);
 	char *writable = ri_format_bytes(coverage->missing_writable_bytes);
 
+	if (analysis->target && analysis->target->missing_percent > 0)
+		ri_text_print(stream, 0, "the core is cut off: %.3g %% of its bytes are missing",
+			      analysis->target->missing_percent);
 	ri_text_print(stream, 0,
 		      "memory: %s in the target, %s from ELF files, %s %s, %s missing (%s of it "
 		      "writable)",
 		      present, file, untouched,
 		      analysis->is_strict ? "untouched or left out" : "presumed never touched",
 		      missing, writable);
-	if (analysis->target && analysis->target->missing_percent > 0)
-		ri_text_print(stream, 0, "the core is cut off: %.3g %% of its bytes are missing",
-			      analysis->target->missing_percent);
 	free(present);
 	free(file);
 	free(untouched);
