@@ -144,6 +144,8 @@ check_steps = \
 	'refobj=sh tests/refobj_languages.sh $(BUILD)' \
 	'unit=$(MAKE) --no-print-directory run-unit BUILD=$(BUILD)' \
 	'fixtures=$(MAKE) --no-print-directory run-fixtures BUILD=$(BUILD)' \
+	'bad-input=bash tests/bad-input.sh $(BUILD)' \
+	'corrupt=bash tests/corrupt.sh $(BUILD)' \
 	'workload=bash tests/workload.sh $(BUILD)' \
 	'mutate=bash tests/mutate.sh $(BUILD)'
 

@@ -1,0 +1,63 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+#
+# Has tests/tools/corrupt damage some small cores and an executable.
+#
+# usage: corrupt.sh [--trials=N] [--seed=N] BUILD
+set -u
+trials=60 seed=1
+while [ $# -gt 1 ]; do
+	case $1 in
+	--trials=*) trials=${1#*=} ;;
+	--seed=*) seed=${1#*=} ;;
+	*) echo "corrupt.sh: no option $1" >&2; exit 2 ;;
+	esac
+	shift
+done
+build=$1
+fixtures=$(cd "$(dirname "$0")/../fixtures" && pwd)
+work=$(mktemp -d "${TMPDIR:-/tmp}/refinspect-corrupt.XXXXXX")
+pid= status=0 runs=0
+trap '[ -z "$pid" ] || kill -KILL "$pid" 2>/dev/null; rm -rf "$work"' EXIT
+
+# Writes a core of fixture $1 to $work/$1.
+make_core() {
+	local waited=0
+
+	"$build/fixtures/O2/$1" >"$work/truth" </dev/null &
+	pid=$!
+	until grep -q '^READY$' "$work/truth"; do
+		kill -0 "$pid" 2>/dev/null && [ $waited -lt 3000 ] || return 1
+		sleep 0.02
+		waited=$((waited + 1))
+	done
+	"$build/tests/tools/coremaker" "$pid" "$work/$1" || return 1
+	kill -KILL "$pid"
+	wait "$pid" 2>/dev/null
+	pid=
+}
+
+# FILE OPTION...: damages the file, which the options name by a last `@`.
+corrupt() {
+	local file=$1
+
+	shift
+	runs=$((runs + 1))
+	"$build/tests/tools/corrupt" --trials="$trials" --seed=$((seed * 100 + runs)) "$file" -- \
+		"$build/refinspect" --time-limit=20 "$@" || status=1
+}
+
+for name in surplus nested plain-cycle heap-damage; do
+	if ! make_core $name; then
+		echo "$name: no core"
+		echo "0 passed, 1 failed, 0 skipped"
+		exit 1
+	fi
+done
+cp "$build/fixtures/O2/surplus" "$work/program"
+corrupt "$work/surplus" @
+corrupt "$work/nested" --format=json @
+corrupt "$work/heap-damage" @ leaks
+corrupt "$work/plain-cycle" --profile="$fixtures/plain.yaml" @
+corrupt "$work/program" -e @ "$work/surplus"
+exit $status

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Damages core files (or executables) at random and sees that refinspect ends by
+ * itself, in time, with a status of its own and at most one line of complaint.
+ *
+ *	corrupt [options] FILE -- REFINSPECT [ARGUMENT...]
+ *		--trials=N   (default 100)
+ *		--seed=N     printed
+ *		--trial=N    only this one
+ *		--keep=FILE  of the last trial made
+ *
+ * Each trial damages a copy of FILE and runs the command, in which a word `@` (or
+ * the end of a word, as in `--core=@`) stands for the copy.  An executable keeps its
+ * build-id.  The analysis runs in a child of refinspect: where that child died, the
+ * report is not wrong but missing; such a death is counted and listed, and fails the
+ * trial too.
+ *
+ * The last line is `N passed, N failed, N skipped`; the exit status is 0 when
+ * nothing failed.
+ */
+#include <elf.h>
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+
+enum { TRIAL_SECONDS = 60, COMPLAINT_BYTES = 2000 };
+
+struct options {
+	unsigned trials;
+	uint64_t seed;
+	long trial; /* -1: all */
+	const char *keep, *file;
+	char **command;
+};
+
+/* The file being damaged, and where its build-id lies. */
+struct image {
+	uint8_t *bytes;
+	size_t size, id_start, id_end;
+	uint64_t random;
+};
+
+static uint64_t draw(struct image *image, uint64_t limit)
+{
+	image->random ^= image->random << 13;
+	image->random ^= image->random >> 7;
+	image->random ^= image->random << 17;
+	return (uint64_t)((unsigned __int128)image->random * limit >> 64);
+}
+
+/*
+ * Damage
+ */
+
+static void put(struct image *image, size_t at, const void *bytes, size_t count)
+{
+	for (size_t i = 0; i < count && at + i < image->size; i++)
+		if (at + i < image->id_start || at + i >= image->id_end)
+			image->bytes[at + i] = ((const uint8_t *)bytes)[i];
+}
+
+/* A value that code might trip over. */
+static uint64_t draw_value(struct image *image)
+{
+	static const uint64_t values[] = {
+		0, 1, 7, 0x7f, 0xff, 0xffff, 0x7fffffff, 0x80000000, 0xffffffff, 0x100000000,
+		0x7fffffffffffffff, 0x8000000000000000, 0xffffffffffffffff, 0xfffffffffffffff8,
+		0x7ffffffff000, 0xdeadbeefdeadbeef,
+	};
+	uint64_t other;
+
+	switch (draw(image, 4)) {
+	case 0:
+		return values[draw(image, sizeof(values) / sizeof(*values))];
+	case 1: /* what stands elsewhere: pointers that lead somewhere */
+		memcpy(&other, image->bytes + draw(image, image->size / 8) * 8, 8);
+		return other;
+	case 2:
+		return draw(image, image->size * 2);
+	default:
+		return draw(image, UINT64_MAX);
+	}
+}
+
+static void damage_word(struct image *image, size_t start, size_t end)
+{
+	static const unsigned sizes[] = { 1, 2, 4, 8, 8, 8 };
+	unsigned size = sizes[draw(image, sizeof(sizes) / sizeof(*sizes))];
+	size_t at = start + draw(image, (end - start) / size) * size;
+	uint64_t value = draw_value(image);
+
+	if (!draw(image, 3)) { /* a little off is as bad as far off */
+		memcpy(&value, image->bytes + at, size);
+		value += draw(image, 33) - 16;
+	}
+	put(image, at, &value, size);
+}
+
+static void damage_stretch(struct image *image)
+{
+	static const uint8_t fillings[] = { 0, 0xff, 0x41, 0xcc };
+	size_t length = 1 + draw(image, 8192), at = draw(image, image->size);
+	size_t from = draw(image, image->size);
+	uint8_t filling = fillings[draw(image, sizeof(fillings))];
+	bool is_copy = draw(image, 2);
+
+	for (size_t i = 0; i < length && at + i < image->size && from + i < image->size; i++)
+		put(image, at + i, is_copy ? &image->bytes[from + i] : &filling, 1);
+}
+
+/* The file range of the program header's segment, or of the table itself. */
+static void draw_part(struct image *image, size_t *start, size_t *end)
+{
+	Elf64_Ehdr elf;
+	Elf64_Phdr header;
+	uint64_t i;
+
+	*start = 0;
+	*end = image->size;
+	memcpy(&elf, image->bytes, sizeof(elf));
+	switch (draw(image, 12)) {
+	case 0:
+		*end = sizeof(elf);
+		return;
+	case 1:
+	case 2:
+		*start = elf.e_phoff;
+		*end = elf.e_phoff + elf.e_phnum * sizeof(header);
+		break;
+	case 3: /* a segment, the notes most often */
+	case 4:
+	case 5:
+	case 6:
+		if (!elf.e_phnum)
+			return;
+		i = draw(image, 2) ? 0 : draw(image, elf.e_phnum);
+		if (elf.e_phoff > image->size - sizeof(header) ||
+		    i * sizeof(header) > image->size - sizeof(header) - elf.e_phoff)
+			return;
+		memcpy(&header, image->bytes + elf.e_phoff + i * sizeof(header), sizeof(header));
+		*start = header.p_offset;
+		*end = header.p_offset + header.p_filesz;
+		break;
+	case 7:
+		if (elf.e_shoff && elf.e_type != ET_CORE) {
+			*start = elf.e_shoff;
+			*end = elf.e_shoff + elf.e_shnum * sizeof(Elf64_Shdr);
+		}
+		break;
+	default: /* anywhere */
+		break;
+	}
+	if (*end > image->size || *start + 8 > *end) {
+		*start = 0;
+		*end = image->size;
+	}
+}
+
+static void damage(struct image *image)
+{
+	static const unsigned amounts[] = { 1, 2, 8, 50, 400, 3000 };
+	unsigned amount = amounts[draw(image, sizeof(amounts) / sizeof(*amounts))];
+	size_t start, end;
+
+	draw_part(image, &start, &end);
+	for (unsigned i = 0; i < amount; i++) {
+		if (!draw(image, 300))
+			draw_part(image, &start, &end);
+		damage_word(image, start, end);
+	}
+	for (unsigned i = draw(image, 4) ? 0 : (unsigned)draw(image, 5); i; i--)
+		damage_stretch(image);
+	if (!draw(image, 8))
+		image->size = draw(image, image->size + 1);
+}
+
+/* Finds the build-id's note, which stays: with another one the file would not be
+ * looked at any further. */
+static void find_build_id(struct image *image)
+{
+	static const uint8_t note[] = { 4, 0, 0, 0, 20, 0, 0, 0, 3, 0, 0, 0, 'G', 'N', 'U', 0 };
+	const uint8_t *found = memmem(image->bytes, image->size, note, sizeof(note));
+
+	if (!found || ((const Elf64_Ehdr *)(const void *)image->bytes)->e_type == ET_CORE)
+		return;
+	image->id_start = (size_t)(found - image->bytes);
+	image->id_end = image->id_start + sizeof(note) + 20;
+}
+
+/*
+ * Trials
+ */
+
+static void read_file(const char *path, struct image *image)
+{
+	struct stat st;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 || fstat(fd, &st) || st.st_size < (off_t)sizeof(Elf64_Ehdr))
+		err(2, "%s", path);
+	image->size = (size_t)st.st_size;
+	image->bytes = ri_malloc(image->size);
+	for (size_t done = 0; done < image->size;) {
+		ssize_t count = read(fd, image->bytes + done, image->size - done);
+
+		if (count <= 0)
+			err(2, "%s", path);
+		done += (size_t)count;
+	}
+	close(fd);
+	find_build_id(image);
+}
+
+static void write_file(const char *path, const struct image *image)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		err(2, "%s", path);
+	for (size_t done = 0; done < image->size;) {
+		ssize_t count = write(fd, image->bytes + done, image->size - done);
+
+		if (count <= 0)
+			err(2, "%s", path);
+		done += (size_t)count;
+	}
+	close(fd);
+}
+
+/* In the child: runs the command on `path`. */
+__attribute__((noreturn)) static void run_command(char **command, const char *path, int complaint)
+{
+	int null = open("/dev/null", O_RDWR);
+
+	for (char **word = command; *word; word++) {
+		size_t length = strlen(*word);
+
+		if (length && (*word)[length - 1] == '@')
+			*word = ri_format("%.*s%s", (int)length - 1, *word, path);
+	}
+	dup2(null, STDIN_FILENO);
+	dup2(null, STDOUT_FILENO);
+	dup2(complaint, STDERR_FILENO);
+	alarm(TRIAL_SECONDS);
+	execv(command[0], command);
+	_exit(127);
+}
+
+/* What is wrong with how the command ended; null: nothing. */
+static const char *judge(int status, const char *complaint)
+{
+	size_t lines = 0;
+
+	if (WIFSIGNALED(status))
+		return WTERMSIG(status) == SIGALRM ? "did not end" : "was killed";
+	if (WEXITSTATUS(status) > 3)
+		return "ended with a status that is none of its own";
+	for (const char *p = complaint; (p = strchr(p, '\n')); p++)
+		lines++;
+	if (strstr(complaint, "ended by signal"))
+		return "its analysis died";
+	if (strstr(complaint, "not done after"))
+		return "took too long";
+	if (lines > 1 || (*complaint && strncmp(complaint, "refinspect: ", 12)))
+		return "complained in more than one line";
+	if (WEXITSTATUS(status) == 2 && !lines)
+		return "did not say why it ended with status 2";
+	return NULL;
+}
+
+/* Far apart for seeds and numbers that are near; never 0. */
+static uint64_t trial_random(uint64_t seed, unsigned trial)
+{
+	uint64_t x = seed * 0x9e3779b97f4a7c15 + trial + 1;
+
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
+	x = (x ^ x >> 27) * 0x94d049bb133111eb;
+	return (x ^ x >> 31) | 1;
+}
+
+static bool make_trial(const struct options *options, const char *path, unsigned trial,
+		       unsigned *statuses)
+{
+	struct image image = { .random = trial_random(options->seed, trial) };
+	int complaint = memfd_create("complaint", MFD_CLOEXEC), status;
+	char text[COMPLAINT_BYTES + 1];
+	const char *wrong;
+	ssize_t length;
+	pid_t child;
+
+	read_file(options->file, &image);
+	damage(&image);
+	write_file(path, &image);
+	free(image.bytes);
+	fflush(stdout);
+	child = fork();
+	if (child < 0 || complaint < 0)
+		err(2, "trial");
+	if (!child)
+		run_command(options->command, path, complaint);
+	while (waitpid(child, &status, 0) < 0)
+		if (errno != EINTR)
+			err(2, "waitpid");
+	length = pread(complaint, text, COMPLAINT_BYTES, 0);
+	text[length > 0 ? length : 0] = '\0';
+	close(complaint);
+	if (WIFEXITED(status) && WEXITSTATUS(status) < 4)
+		statuses[WEXITSTATUS(status)]++;
+	wrong = judge(status, text);
+	if (wrong)
+		printf("--seed=%" PRIu64 " --trial=%u: %s (status %#x): %s\n", options->seed, trial,
+		       wrong, status, text);
+	return !wrong;
+}
+
+static void parse(int argc, char **argv, struct options *options)
+{
+	static const struct option long_options[] = {
+		{ "trials", required_argument, NULL, 'n' },
+		{ "seed", required_argument, NULL, 's' },
+		{ "trial", required_argument, NULL, 't' },
+		{ "keep", required_argument, NULL, 'k' },
+		{ NULL, 0, NULL, 0 },
+	};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "+", long_options, NULL)) != -1)
+		switch (c) {
+		case 'n':
+			options->trials = (unsigned)strtoul(optarg, NULL, 10);
+			break;
+		case 's':
+			options->seed = strtoull(optarg, NULL, 0);
+			break;
+		case 't':
+			options->trial = strtol(optarg, NULL, 10);
+			break;
+		case 'k':
+			options->keep = optarg;
+			break;
+		default:
+			exit(2);
+		}
+	if (argc - optind < 3 || strcmp(argv[optind + 1], "--"))
+		errx(2, "usage: corrupt [options] FILE -- REFINSPECT [ARGUMENT...]");
+	options->file = argv[optind];
+	options->command = argv + optind + 2;
+}
+
+int main(int argc, char **argv)
+{
+	struct options options = { .trials = 100, .seed = 1, .trial = -1 };
+	unsigned passed = 0, failed = 0, statuses[4] = { 0 };
+	char *path;
+
+	parse(argc, argv, &options);
+	path = options.keep ? ri_strdup(options.keep)
+			    : ri_format("/tmp/refinspect-corrupt.%d", (int)getpid());
+	for (unsigned trial = 0; trial < options.trials; trial++)
+		if (options.trial < 0 || trial == (unsigned long)options.trial) {
+			if (make_trial(&options, path, trial, statuses))
+				passed++;
+			else
+				failed++;
+		}
+	if (!options.keep)
+		unlink(path);
+	free(path);
+	printf("%s, seed %" PRIu64 ": %u ended with status 0, %u with 1, %u with 2, %u with 3\n",
+	       options.file, options.seed, statuses[0], statuses[1], statuses[2], statuses[3]);
+	printf("%u passed, %u failed, 0 skipped\n", passed, failed);
+	return failed != 0;
+}
