@@ -6,7 +6,6 @@
  */
 #include "census/encodings.h"
 
-#include <fnmatch.h>
 #include <stdlib.h>
 
 #include "base/memory.h"
@@ -14,7 +13,7 @@
 static const struct ri_encoding *match(const struct ri_layout *layout, const char *name)
 {
 	for (size_t i = layout->encodings.count; i-- > 0;)
-		if (!fnmatch(layout->encodings.items[i].pattern, name, 0))
+		if (ri_pattern_matches(layout->encodings.items[i].pattern, name))
 			return &layout->encodings.items[i];
 	return NULL;
 }

@@ -18,7 +18,6 @@
 #include "census/shapes_private.h"
 #include "census/type_walk.h"
 
-#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -385,7 +384,7 @@ static void lay_out_encoded(struct builder *b, const struct ri_type *type, uint6
 	bool is_encoded = false;
 
 	for (size_t i = 0; i < layout->encodings.count && type->size_bytes == 8; i++)
-		is_encoded |= !fnmatch(layout->encodings.items[i].pattern, b->path.items, 0);
+		is_encoded |= ri_pattern_matches(layout->encodings.items[i].pattern, b->path.items);
 	if (is_encoded && !is_misplaced(offset))
 		add_slot(b, offset, RI_SLOT_VOID_POINTER)->class_index = ri_shapes_class_worth(
 			b->shapes, b->path.items, b->kind, true, 1, false);

@@ -11,7 +11,6 @@
  */
 #include "census/shapes.h"
 
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -158,7 +157,7 @@ static uint32_t count_of_class(const struct ri_layout *layout, const char *name)
 			const char *const *pattern = convention->counts[i].holders;
 
 			for (; pattern && *pattern; pattern++)
-				if (!fnmatch(*pattern, name, 0))
+				if (ri_pattern_matches(*pattern, name))
 					return (uint32_t)i;
 		}
 	}

@@ -662,10 +662,10 @@ static void encoded_pointers(void **state)
 	*ri_push(&w.layout.encodings) = (struct ri_encoding){ .pattern = "conn.session",
 							      .xor_value = key };
 	*ri_push(&w.layout.encodings) =
-		(struct ri_encoding){ .pattern = "packed*", .mask = 0xff00000000000000, .shift = 3,
-				      .add = -16 };
+		(struct ri_encoding){ .pattern = "packed[].session[]",
+				      .mask = 0xff00000000000000, .shift = 3, .add = -16 };
 	shape = world_shape(&w, "packed", 16);
-	world_slot(&w, shape, 8, RI_SLOT_POINTER, "packed.session", SESSION);
+	world_slot(&w, shape, 8, RI_SLOT_POINTER, "packed[].session[]", SESSION);
 	*ri_push(&w.typed_blocks) = (struct ri_typed_block){ block, shape, true, 0, false };
 	*ri_push(&w.variables) =
 		(struct ri_variable_span){ DATA + 0x100, 32, "packed", NULL, shape };
@@ -678,10 +678,10 @@ static void encoded_pointers(void **state)
 	poke(&w, DATA + 0x108, clear);
 	world_take_census(&w);
 	assert_edge(find_edge(&w, t.a, 2, t.session), "conn.session", 0);
-	assert_edge(find_edge(&w, block_node(&w, block), 1, t.session), "packed.session", 0);
-	assert_edge(find_edge(&w, block_node(&w, block), 3, t.session), "packed.session", 0);
+	assert_edge(find_edge(&w, block_node(&w, block), 1, t.session), "packed[].session[]", 0);
+	assert_edge(find_edge(&w, block_node(&w, block), 3, t.session), "packed[].session[]", 0);
 	assert_edge(find_edge(&w, region_node(&w, RI_REGION_MODULE, DATA), 0x118 / 8, t.session),
-		    "packed.session", 0);
+		    "packed[].session[]", 0);
 	assert_int_equal(w.holders->edge_count, 4);
 	ri_vec_deinit(&w.layout.encodings);
 	world_deinit(&w);
