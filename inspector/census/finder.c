@@ -22,6 +22,8 @@
 #define FIT_SLACK_BYTES 24
 #define MAPPED_BLOCK_BYTES (128u << 10) /* glibc's lowest mmap threshold */
 #define PAGE_BYTES 4096
+#define REREAD_WORDS_AT_LEAST (1u << 24)
+#define REREAD_WORDS_PER_BLOCK 16
 
 void ri_finder_init(struct ri_finder *finder)
 {
@@ -31,6 +33,8 @@ void ri_finder_init(struct ri_finder *finder)
 	ri_reader_init(&finder->reader, finder->image);
 	finder->types_of = ri_calloc(conventions, sizeof(*finder->types_of));
 	finder->block_use = ri_table_create(finder->heap->block_count * sizeof(uint32_t));
+	finder->reread_words = REREAD_WORDS_AT_LEAST +
+			       REREAD_WORDS_PER_BLOCK * (uint64_t)finder->heap->block_count;
 	finder->descriptors = ri_descriptors_create();
 	for (size_t i = 0; i < finder->layout->types.count; i++)
 		ri_finder_add_type(finder, &finder->layout->types.items[i]);

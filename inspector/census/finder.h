@@ -63,6 +63,7 @@ struct ri_finder {
 
 	uint32_t *block_use;              /* per heap block */
 	RI_VEC(struct ri_typed_block) typed;
+	uint64_t reread_words;            /* of typed blocks: may still be read once more */
 	RI_VEC(struct ri_head) heads;
 	struct ri_address_map head_index; /* head address to heads[] */
 

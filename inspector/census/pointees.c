@@ -91,7 +91,7 @@ void ri_pointee_counted(struct ri_finder *finder, uint64_t value, uint32_t type,
 /* The type of the freed object whose handle `value` is: the one whose descriptor
  * it still carries, else the only one that its block fits. */
 static uint32_t freed_type_at(struct ri_finder *finder, uint64_t value, uint32_t convention,
-			      const struct ri_block *block)
+			      uint32_t block)
 {
 	const struct ri_type_list *list = &finder->types_of[ri_finder_base(finder, convention)];
 	uint32_t only = RI_NONE;
@@ -102,9 +102,8 @@ static uint32_t freed_type_at(struct ri_finder *finder, uint64_t value, uint32_t
 		const struct ri_convention *c = &finder->layout->conventions.items[t->convention];
 		uint64_t header = value + (uint64_t)t->header_offset;
 
-		if (ri_type_start(t, value) < block->addr ||
-		    ri_type_end(t, value) > block->addr + block->size_bytes ||
-		    !may_have_been(finder, t, header, block))
+		if (!ri_finder_inside(finder, list->types[i], header, block) ||
+		    !may_have_been(finder, t, header, &finder->heap->blocks[block]))
 			continue;
 		if (t->descriptor &&
 		    t->descriptor == ri_finder_pointer(finder, header, &c->descriptor.field))
@@ -124,7 +123,7 @@ void ri_pointee_owned(struct ri_finder *finder, uint64_t value, uint32_t convent
 	for (uint32_t c = 0; type == RI_NONE && c < finder->layout->conventions.count; c++)
 		if (c == convention ||
 		    (convention == RI_NONE && ri_finder_base(finder, c) == c))
-			type = freed_type_at(finder, value, c, &finder->heap->blocks[block]);
+			type = freed_type_at(finder, value, c, block);
 	if (type != RI_NONE)
 		ri_finder_add(finder, value, type, RI_FOUND_POINTER);
 }

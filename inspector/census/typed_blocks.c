@@ -8,6 +8,10 @@
  * any other the type is at least what the block begins with.  Where two pointers
  * disagree, the one that fits and says more wins; on a tie nothing in the block
  * is certain.
+ *
+ * Cost: the contents of a block are read for the first pointer to it.  A table that
+ * every object points at must not be read once per object: pointers that say the
+ * same add nothing, and what others may read is bounded for all blocks together.
  */
 #include "census/traverse_private.h"
 
@@ -49,6 +53,27 @@ static void take_claim(struct ri_typed_block *typed, const struct claim *claim)
 	typed->is_exact = claim->is_exact;
 	typed->is_spare_dead = claim->is_spare_dead;
 	typed->spare_bytes = claim->spare_bytes;
+}
+
+/* Whether the claim adds nothing to what is known of its block, or nothing that may
+ * still be found out; call before the block is read. */
+static bool is_settled(struct ri_finder *finder, const struct claim *claim)
+{
+	uint32_t use = finder->block_use[claim->block];
+	uint64_t words = finder->heap->blocks[claim->block].size_bytes / 8;
+	struct ri_typed_block *typed;
+
+	if (!use)
+		return false;
+	typed = &finder->typed.items[use - 1];
+	if (typed->shape == claim->shape && !typed->spare_bytes)
+		return true;
+	if (words <= finder->reread_words) {
+		finder->reread_words -= words;
+		return false;
+	}
+	typed->is_exact &= typed->shape == claim->shape;
+	return true;
 }
 
 /* Settles the claim against what is known; the block's index in finder->typed if
@@ -206,6 +231,8 @@ static bool claim_plain(struct ri_finder *finder, uint64_t value,
 		claim->is_exact = true;
 		return true;
 	}
+	if (is_settled(finder, claim))
+		return false;
 	count = usable / type->size_bytes;
 	if (type->size_bytes % 8 || !ri_finder_fits(count * type->size_bytes, usable) ||
 	    ri_finder_has_flexible_tail(finder, type) ||
@@ -230,6 +257,8 @@ static bool claim_array(struct ri_finder *finder, uint64_t value,
 	name = ri_strings_format(shapes->strings, "%s[]",
 				 shapes->classes.items[place->slot->class_index].name);
 	claim->shape = ri_shapes_pointer_array(shapes, name, pointee);
+	if (is_settled(finder, claim))
+		return false;
 	claim->is_exact = are_pointers(finder, &shapes->shapes.items[claim->shape], value, words,
 				       words > TAIL_SLACK_WORDS ? TAIL_SLACK_WORDS : 0);
 	measure(finder, place, value, words, claim);
