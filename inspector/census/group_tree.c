@@ -73,6 +73,25 @@ static void add_break(struct tree_walk *walk, uint64_t node, uint64_t word, uint
 	ri_groups_add_break(walk->groups, walk->group, &found, place);
 }
 
+/* Whether `child` says that it hangs on `node`; `value` is its parent word. */
+static bool names_parent(const struct tree_walk *walk, uint64_t node, uint64_t value)
+{
+	if (node == walk->head) /* some roots name their head */
+		return !parent_of(value) || parent_of(value) == walk->head;
+	return parent_of(value) == node;
+}
+
+/* Whether `word` is the right link of `node` and the left one leads to `child` too. */
+static bool is_left_child(const struct tree_walk *walk, uint64_t node, uint64_t word, uint64_t child)
+{
+	uint64_t left;
+
+	return node != walk->head && word == node + (uint64_t)walk->rule->right_offset &&
+	       ri_groups_link(walk->groups, walk->rule, node + (uint64_t)walk->rule->next_offset,
+			      &left) &&
+	       left == child;
+}
+
 /* Whether `child`, reached from `node` over `word`, is to be entered. */
 static bool may_enter(struct tree_walk *walk, uint64_t node, uint64_t word, uint64_t child)
 {
@@ -82,10 +101,14 @@ static bool may_enter(struct tree_walk *walk, uint64_t node, uint64_t word, uint
 	if (!ri_reader_peek(&walk->groups->finder->reader, child, sizeof(uint64_t)) ||
 	    (has_parents(walk) && !read_parent(walk, child, &value)))
 		why = ri_groups_why_unmapped(walk->groups, walk->rule, child);
-	if (!why && has_parents(walk) && parent_of(value) == expected)
+	if (!why && is_left_child(walk, node, word, child))
+		why = "leads to the same node as the other link";
+	if (!why && has_parents(walk) && names_parent(walk, node, value)) {
+		/* a link back to the root is the only one that its parent word cannot refute */
+		if (node == walk->head)
+			ri_address_map_set(&walk->entered, child, 0);
 		return true;
-	if (!why && has_parents(walk) && node == walk->head && parent_of(value) == walk->head)
-		return true; /* some roots name their head */
+	}
 	if (!why && has_parents(walk) && parent_of(value) &&
 	    has_child(walk, parent_of(value), child))
 		why = "leads to a node that hangs on another parent";

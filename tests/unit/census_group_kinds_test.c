@@ -413,6 +413,41 @@ static void tree_link_into_another_branch_is_not_followed(void **state)
 	world_destroy(chain.w);
 }
 
+static void tree_links_that_meet_are_followed_once(void **state)
+{
+	const struct ri_population *population;
+	struct chain chain;
+
+	(void)state;
+	make_tree(&chain, 15);
+	world_put64(chain.w, node(&chain, 3) + 8, node(&chain, 7)); /* right as left */
+	for (int has_parents = 1; has_parents >= 0; has_parents--) {
+		chain.rule->parent_offset = has_parents ? 0 : -1;
+		population = world_find(chain.w);
+		assert_int_equal(population->groups[0].member_count, 14);
+		assert_int_equal(population->break_count, 1);
+		assert_int_equal(population->breaks[0].word_addr, node(&chain, 3) + 8);
+		assert_true(population->groups[0].state & RI_GROUP_INCOMPLETE);
+	}
+	world_destroy(chain.w);
+}
+
+static void tree_link_back_to_the_root_is_a_loop(void **state)
+{
+	const struct ri_population *population;
+	struct chain chain;
+
+	(void)state;
+	make_tree(&chain, 15);
+	world_put64(chain.w, node(&chain, 2) + 16, node(&chain, 0));
+	population = world_find(chain.w);
+	assert_int_equal(population->groups[0].member_count, 12);
+	assert_int_equal(population->break_count, 1);
+	assert_int_equal(population->breaks[0].word_addr, node(&chain, 2) + 16);
+	assert_true(population->groups[0].state & RI_GROUP_LOOP);
+	world_destroy(chain.w);
+}
+
 static void tree_without_parents_enters_each_node_once(void **state)
 {
 	const struct ri_population *population;
@@ -548,6 +583,8 @@ int main(void)
 		cmocka_unit_test(tree_is_walked_in_order),
 		cmocka_unit_test(wrong_parent_word_of_a_tree_is_told),
 		cmocka_unit_test(tree_link_into_another_branch_is_not_followed),
+		cmocka_unit_test(tree_links_that_meet_are_followed_once),
+		cmocka_unit_test(tree_link_back_to_the_root_is_a_loop),
 		cmocka_unit_test(tree_without_parents_enters_each_node_once),
 		cmocka_unit_test(array_slots_hold_elements),
 		cmocka_unit_test(hash_walks_each_bucket),
