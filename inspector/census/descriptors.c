@@ -25,7 +25,7 @@
 #define SIZE_MAX_BYTES (1ull << 32)
 #define FRONT_MAX_BYTES 4096
 #define OWNERS_MAX 4096
-#define DESCRIPTORS_MAX 65536
+#define DESCRIPTORS_MAX 4096 /* some look-ups go through all types of a convention */
 #define TABLE_END UINT64_MAX
 
 struct descriptor {

@@ -6,8 +6,12 @@
  * The number of slots comes from the debug information, from the length that
  * the group's struct keeps, or from the block that the table lies in; it is cut
  * to the memory that is there.  The node of an array's member is its slot.
+ *
+ * Empty slots are paid for too, though little: many heads may name one large table.
  */
 #include "census/groups_private.h"
+
+#define SLOTS_PER_VISIT 64
 
 struct table {
 	uint64_t start;          /* of the first slot */
@@ -109,6 +113,8 @@ void ri_group_walk_slots(struct ri_groups *groups, struct ri_group *group)
 	for (uint64_t i = 0; i < table.length; i++) {
 		uint64_t slot = table.start + i * rule->slot_bytes;
 
+		if (i % SLOTS_PER_VISIT == SLOTS_PER_VISIT - 1 && !ri_groups_visit(groups, group))
+			return;
 		if (rule->kind == RI_LINK_HASH)
 			ri_group_walk(groups, group, rule->bucket, slot);
 		else

@@ -33,6 +33,7 @@ struct ri_absence ri_absence_measure(const struct ri_analysis *analysis)
 			absence.missing_bytes += size_bytes;
 	}
 	absence.truncated_percent = target->missing_percent;
+	absence.unread_bytes = analysis->holders ? analysis->holders->bytes_skipped_unknown : 0;
 	for (size_t i = 0; i < target->thread_count; i++)
 		absence.blind_threads += !target->threads[i].has_registers;
 	return absence;
@@ -40,28 +41,40 @@ struct ri_absence ri_absence_measure(const struct ri_analysis *analysis)
 
 bool ri_absence_matters(const struct ri_absence *absence)
 {
-	return absence->missing_bytes > 0 || absence->truncated_percent > 0;
+	return absence->missing_bytes > 0 || absence->truncated_percent > 0 ||
+	       absence->unread_bytes > 0;
+}
+
+/* What is not there or was not searched, the worst first; owned by the caller. */
+static char *describe_absence(const struct ri_absence *absence)
+{
+	char *bytes, *text;
+
+	if (absence->truncated_percent > 0)
+		return ri_format("%.3g %% of the core's bytes are cut off",
+				 absence->truncated_percent);
+	if (absence->missing_bytes) {
+		bytes = ri_format_bytes(absence->missing_bytes);
+		text = ri_format("%s of writable memory are missing", bytes);
+	} else {
+		bytes = ri_format_bytes(absence->unread_bytes);
+		text = ri_format("%s of damaged heap were not searched", bytes);
+	}
+	free(bytes);
+	return text;
 }
 
 void ri_finding_rest_on_absence(struct ri_finding *finding, const struct ri_analysis *analysis,
 				const struct ri_absence *absence)
 {
-	char *missing = ri_format_bytes(absence->missing_bytes);
-	char *untouched = ri_format_bytes(absence->untouched_bytes);
+	char *text;
 
 	if (ri_absence_matters(absence)) {
+		text = describe_absence(absence);
 		finding->status = RI_FINDING_UNCHECKED;
-		if (absence->truncated_percent > 0)
-			ri_finding_explain(
-				finding,
-				"could not check: %.3g %% of the core's bytes are cut off; "
-				"a holder there would explain it",
-				absence->truncated_percent);
-		else
-			ri_finding_explain(finding,
-					   "could not check: %s of writable memory are missing; a "
-					   "holder there would explain it",
-					   missing);
+		ri_finding_explain(finding, "could not check: %s; a holder there would explain it",
+				   text);
+		free(text);
 	}
 	if (finding->object != RI_NONE &&
 	    (analysis->population->objects[finding->object].state & RI_OBJECT_SHARED)) {
@@ -69,15 +82,16 @@ void ri_finding_rest_on_absence(struct ri_finding *finding, const struct ri_anal
 		ri_finding_explain(finding, "could not check: it lies in memory shared with other "
 					    "processes, which may hold it");
 	}
-	if (absence->untouched_bytes)
+	if (absence->untouched_bytes) {
+		text = ri_format_bytes(absence->untouched_bytes);
 		ri_finding_explain(finding,
 				   "%s of anonymous memory are absent and presumed never touched",
-				   untouched);
+				   text);
+		free(text);
+	}
 	if (absence->blind_threads)
 		ri_finding_explain(finding, "the registers of %zu threads were not searched",
 				   absence->blind_threads);
-	free(missing);
-	free(untouched);
 }
 
 void ri_finding_rest_on_liveness(struct ri_finding *finding, const struct ri_analysis *analysis)
@@ -288,9 +302,12 @@ int64_t ri_object_residual(const struct ri_analysis *analysis, uint32_t object)
 {
 	int64_t count = analysis->population->objects[object].count;
 	int64_t certain = analysis->holders->certain[object];
-	int64_t most = certain + analysis->holders->possible[object];
+	int64_t most = certain + analysis->holders->possible[object], residual;
 
 	if (count > most)
 		return count - most;
-	return count < certain ? count - certain : 0;
+	/* a damaged count may be as low as there are numbers */
+	if (__builtin_sub_overflow(count, certain, &residual))
+		residual = -INT64_MAX;
+	return count < certain ? residual : 0;
 }

@@ -16,19 +16,20 @@ struct ri_absence {
 	uint64_t missing_bytes;    /* writable, content unknown; with --strict untouched too */
 	uint64_t untouched_bytes;  /* presumed never written */
 	double truncated_percent;  /* of a core's bytes that the file ends before */
+	uint64_t unread_bytes;     /* of heap that was not searched, for its records are damaged */
 	size_t blind_threads;      /* threads without registers */
 };
 
-/* One pass over the image's ranges. */
+/* One pass over the image's ranges; what the census left out. */
 struct ri_absence ri_absence_measure(const struct ri_analysis *analysis);
 
-/* Whether a holder may lie in memory that is missing. */
+/* Whether a holder may lie in memory that is missing or was not searched. */
 bool ri_absence_matters(const struct ri_absence *absence);
 
 /*
  * For a finding that says "nothing holds this": UNCHECKED where memory is
- * missing or the finding's object lies in shared memory; names what was presumed
- * untouched.
+ * missing or was not searched, or the finding's object lies in shared memory;
+ * names what was presumed untouched.
  */
 void ri_finding_rest_on_absence(struct ri_finding *finding, const struct ri_analysis *analysis,
 				const struct ri_absence *absence);

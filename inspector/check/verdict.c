@@ -13,8 +13,26 @@
 
 bool ri_analysis_has_counted(const struct ri_analysis *analysis)
 {
-	return analysis->population &&
-	       (analysis->population->object_count || analysis->population->group_count);
+	const struct ri_population *population = analysis->population;
+
+	if (population && population->object_count)
+		return true;
+	for (size_t g = 0; population && g < population->group_count; g++)
+		if (!(population->groups[g].state & RI_GROUP_UNINITIALISED))
+			return true;
+	return false;
+}
+
+/* Objects that no check looks at, since nothing but their content says that they
+ * are alive; those that the program wants left alone are not counted. */
+static size_t count_suspects(const struct ri_population *population)
+{
+	size_t count = 0;
+
+	for (size_t o = 0; population && o < population->object_count; o++)
+		count += (population->objects[o].state & (RI_OBJECT_SUSPECT | RI_OBJECT_IGNORE)) ==
+			 RI_OBJECT_SUSPECT;
+	return count;
 }
 
 void ri_analysis_count_findings(const struct ri_analysis *analysis, size_t *ret_sure,
@@ -63,7 +81,7 @@ void ri_analysis_doubts(const struct ri_analysis *analysis, ri_doubts *doubts)
 {
 	struct ri_absence absence = ri_absence_measure(analysis);
 	char *executable = doubt_executable(analysis);
-	size_t sure, unchecked, notes;
+	size_t sure, unchecked, notes, suspects = count_suspects(analysis->population);
 
 	ri_analysis_count_findings(analysis, &sure, &unchecked, &notes);
 	if (executable)
@@ -79,6 +97,12 @@ void ri_analysis_doubts(const struct ri_analysis *analysis, ri_doubts *doubts)
 		*ri_push(doubts) = ri_format("%s of writable memory are missing", bytes);
 		free(bytes);
 	}
+	if (absence.unread_bytes) {
+		char *bytes = ri_format_bytes(absence.unread_bytes);
+
+		*ri_push(doubts) = ri_format("%s of damaged heap were not searched", bytes);
+		free(bytes);
+	}
 	if (absence.blind_threads)
 		*ri_push(doubts) =
 			ri_format("%zu threads without registers", absence.blind_threads);
@@ -87,6 +111,10 @@ void ri_analysis_doubts(const struct ri_analysis *analysis, ri_doubts *doubts)
 		*ri_push(doubts) = ri_format("counted objects under an allocator that is not "
 					     "understood (%s)",
 					     analysis->heap->foreign_allocator);
+	if (suspects)
+		*ri_push(doubts) = ri_format("%zu objects are known by their content alone, in "
+					     "memory of no allocator that is understood",
+					     suspects);
 	if (unchecked)
 		*ri_push(doubts) = ri_format("%zu findings that could not be checked", unchecked);
 }

@@ -18,7 +18,7 @@ void ri_doubts_deinit(ri_doubts *doubts);
 void ri_analysis_count_findings(const struct ri_analysis *analysis, size_t *ret_sure,
 				size_t *ret_unchecked, size_t *ret_notes);
 
-/* Whether any object or group of a counted type was found. */
+/* Whether any object of a counted type was found, or a group that was ever used. */
 bool ri_analysis_has_counted(const struct ri_analysis *analysis);
 
 #endif

@@ -156,6 +156,9 @@ static void test_leak_that_cannot_be_checked(void **state)
 	world_lose(w, RI_RANGE_MISSING, 0x700000, 0x701000);
 	check_unsure_leak(w);
 	w = world_create();
+	w->holders.bytes_skipped_unknown = 4096;
+	check_unsure_leak(w);
+	w = world_create();
 	w->population.objects[2].state = RI_OBJECT_SHARED;
 	check_unsure_leak(w);
 	w = world_create();
@@ -367,6 +370,37 @@ static void test_verdicts(void **state)
 	w = world_create_sized(0);
 	assert_int_equal(verdict_of(w), RI_VERDICT_UNCHECKED);
 	world_destroy(w);
+
+	w = world_create();
+	w->holders.bytes_skipped_unknown = 4096;
+	assert_int_equal(verdict_of(w), RI_VERDICT_UNCHECKED);
+	world_destroy(w);
+}
+
+static void test_group_without_objects(void **state)
+{
+	struct world *w = world_create_sized(0);
+	uint32_t g = world_group(w, "all_conns", 0, 0);
+
+	(void)state;
+	assert_int_equal(verdict_of(w), RI_VERDICT_CLEAN);
+	w->groups.items[g].state = RI_GROUP_UNINITIALISED;
+	assert_int_equal(verdict_of(w), RI_VERDICT_UNCHECKED);
+	world_destroy(w);
+}
+
+static void test_objects_that_no_check_looks_at(void **state)
+{
+	struct world *w = world_create();
+
+	(void)state;
+	w->population.objects[2].state = RI_OBJECT_SUSPECT;
+	w->population.objects[2].count = 9;
+	assert_int_equal(verdict_of(w), RI_VERDICT_UNCHECKED);
+	assert_int_equal(w->findings.count, 0);
+	w->population.objects[2].state |= RI_OBJECT_IGNORE;
+	assert_int_equal(ri_analysis_verdict(&w->analysis), RI_VERDICT_CLEAN);
+	world_destroy(w);
 }
 
 static void test_read_only_memory_does_not_matter(void **state)
@@ -423,6 +457,8 @@ int main(void)
 		cmocka_unit_test(test_cycle_with_missing_memory_or_a_root),
 		cmocka_unit_test(test_large_cycle_is_folded),
 		cmocka_unit_test(test_verdicts),
+		cmocka_unit_test(test_group_without_objects),
+		cmocka_unit_test(test_objects_that_no_check_looks_at),
 		cmocka_unit_test(test_read_only_memory_does_not_matter),
 		cmocka_unit_test(test_notes_do_not_decide),
 		cmocka_unit_test(test_table_is_whole),
