@@ -179,6 +179,12 @@ run-unit:
 		echo "  TEST    $$t"; ./$$t || failed="$$failed $$t"; done; \
 	[ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
 
+# BIG=1: ten million objects too (2 GB of memory and of disk).
+.PHONY: bench
+bench: all $(BUILD)/fixtures/O2/perf_target $(tool_programs) ## time the audit of large cores
+	@bash tests/workload.sh $(BUILD) 1000000
+	@bash tests/bench.sh $(BUILD) 100000 1000000 $(if $(BIG),10000000)
+
 .PHONY: clean
 clean: ## remove what was built
 	rm -rf $(BUILD)
