@@ -48,7 +48,7 @@ while read -r header allowed; do
 done <<END
 (dwarf|libelf|gelf|elfutils/) debug/.*
 bfd debug/corefile\.c
-readline/ cli/prompt\.c
+readline/ cli/prompt_line\.c
 sys/ptrace target/live\.c
 yaml profile/yaml_tree\.c
 jansson report/json\.c

@@ -147,7 +147,7 @@ static const struct argp_option global_options[] = {
 	{ "time-limit", OPT_TIME_LIMIT, "SECONDS", 0, "give up (status 2) after that long", 0 },
 	{ "timings", OPT_TIMINGS, 0, 0, "print what each stage took to stderr", 0 },
 	{ 0, 0, 0, 0, "Use:", 15 },
-	{ "interactive", 'i', 0, 0, "a prompt that takes the same commands", 0 },
+	{ "interactive", 'i', 0, 0, "a prompt that takes the same commands; quit ends it", 0 },
 	{ "output", 'o', "FILE", 0, "write the report to FILE", 0 },
 	{ "color", OPT_COLOUR, "WHEN", 0, "auto (default), always or never; NO_COLOR is heeded", 0 },
 	{ "colour", OPT_COLOUR, 0, OPTION_ALIAS | OPTION_HIDDEN, 0, 0 },
@@ -270,6 +270,30 @@ static error_t parse_global_option(int key, char *arg, struct argp_state *state)
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
+}
+
+static void each_of(const struct argp_option *options, bool is_of_report,
+		    void (*each)(const struct ri_option_words *option, void *data), void *data)
+{
+	for (; options->name || options->doc; options++) {
+		const struct ri_option_words words = {
+			.heading = options->name ? NULL : options->doc,
+			.name = options->name,
+			.letter = options->key > 0 && options->key < 128 ? (char)options->key : 0,
+			.argument = options->arg,
+			.summary = options->name ? options->doc : NULL,
+			.is_of_report = is_of_report,
+		};
+
+		if (!(options->flags & OPTION_HIDDEN))
+			each(&words, data);
+	}
+}
+
+void ri_options_each(void (*each)(const struct ri_option_words *option, void *data), void *data)
+{
+	each_of(global_options, false, each, data);
+	each_of(report_options, true, each, data);
 }
 
 /* The list of commands behind the options in --help, from the table. */

@@ -64,6 +64,19 @@ void ri_options_deinit(struct ri_options *options);
 struct ri_error *ri_options_parse_report(struct ri_report_request *request, int argc, char **argv,
 					 int *ret_word_count);
 
+/* An option as help, the manual and completion name it. */
+struct ri_option_words {
+	const char *heading;     /* of the options from here on, or null: as before */
+	const char *name;        /* "format"; null beside a heading */
+	char letter;             /* 'v' for -v, or 0 */
+	const char *argument;    /* "FORMAT", or null */
+	const char *summary;
+	bool is_of_report;       /* accepted behind the command too */
+};
+
+/* Every option that is not hidden, in the order of --help. */
+void ri_options_each(void (*each)(const struct ri_option_words *option, void *data), void *data);
+
 /* The words that come first and need no target; see commands.c. */
 bool ri_options_is_targetless(const char *word);
 

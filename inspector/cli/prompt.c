@@ -1,142 +1,83 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The interactive prompt, and the one file that uses readline: history kept
- * between sessions, completion of commands, codes and counted types.  Ctrl-C
- * ends the running command (the server's child dies of it) or clears the line,
- * never the tool.
+ * The interactive prompt: one analysis, many commands.  Ctrl-C ends the running
+ * command (the server's child dies of it), the printing of what it said, or the
+ * line that is being typed, never the tool.  Where the commands come from a file
+ * or a pipe there is no prompt, and Ctrl-C ends everything.
  */
 #include "cli/prompt.h"
 
-#include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <readline/history.h>
-#include <readline/readline.h>
-
 #include "cli/commands.h"
+#include "cli/prompt_line.h"
 #include "cli/session.h"
 #include "cli/supervisor.h"
 
-#define PROMPT "refinspect> "
-#define HISTORY_LINES 1000
+#define STATUS_INTERRUPTED 130
 
-/* readline's callbacks take no data of ours, so what they complete from and the
- * generator's position must stand here; one prompt runs per process. */
-static char **completion_types;
-static size_t completion_next;
-
-/* Kept from readline's point of view: commands first, then codes, then types. */
-static const char *candidate(size_t index)
+static bool is_word(const char *line, const char *word)
 {
-	for (size_t i = 0; ri_commands[i]; i++)
-		if (index-- == 0)
-			return ri_commands[i]->name;
-	for (size_t i = 0; ri_checks[i]; i++)
-		if (index-- == 0)
-			return ri_checks[i]->code;
-	for (size_t i = 0; completion_types && completion_types[i]; i++)
-		if (index-- == 0)
-			return completion_types[i];
-	return NULL;
-}
+	size_t length = strlen(word);
 
-static char *generate(const char *text, int state)
-{
-	const char *name;
-
-	if (!state)
-		completion_next = 0;
-	while ((name = candidate(completion_next)) != NULL) {
-		completion_next++;
-		if (!strncmp(name, text, strlen(text)))
-			return ri_strdup(name);
-	}
-	return NULL;
-}
-
-static char **complete(const char *text, int start, int end)
-{
-	(void)start;
-	(void)end;
-	rl_attempted_completion_over = 1; /* no file names */
-	return rl_completion_matches(text, generate);
-}
-
-static void on_interrupt(int signal_number)
-{
-	(void)signal_number;
-}
-
-/* $XDG_STATE_HOME or ~/.local/state; owned by the caller, null without a home. */
-static char *history_path(void)
-{
-	const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
-	char *folder, *path;
-
-	if (state && *state)
-		folder = ri_strdup(state);
-	else if (home && *home)
-		folder = ri_format("%s/.local/state", home);
-	else
-		return NULL;
-	path = ri_format("%s/refinspect_history", folder);
-	free(folder);
-	return path;
-}
-
-static char *read_plain_line(void)
-{
-	char *line = NULL;
-	size_t capacity = 0;
-	ssize_t length = getline(&line, &capacity, stdin);
-
-	if (length < 0) {
-		free(line);
-		return NULL;
-	}
-	line[strcspn(line, "\n")] = '\0';
-	return line;
-}
-
-static char *read_terminal_line(void)
-{
-	char *line = readline(PROMPT);
-
-	if (line && *line)
-		add_history(line);
-	return line;
+	return !strncmp(line, word, length) && !line[length + strspn(line + length, " \t")];
 }
 
 static bool is_quit(const char *line)
 {
 	line += strspn(line, " \t");
-	return !strcmp(line, "quit") || !strcmp(line, "exit") || !strcmp(line, "q");
+	return is_word(line, "quit") || is_word(line, "exit") || is_word(line, "q");
 }
 
-/* Runs a line; where the server died, starts a fresh one.  False when there is
- * none to be had. */
-static bool run_line(const struct ri_options *options, struct ri_server **server, const char *line,
-		     int *status)
+static bool is_empty(const char *line)
 {
-	int output;
-	struct ri_error *error = ri_server_run(*server, line, status, &output);
+	return !line[strspn(line, " \t")];
+}
 
-	if (!error)
-		error = ri_publish_fd(output, STDOUT_FILENO, "standard output");
-	if (!error)
-		return true;
-	fprintf(stderr, "refinspect: %s\n", error->message);
-	if (error->code == RI_ERROR_USAGE) {
-		ri_error_destroy(error);
-		return true;
+/* A '|' or, where a word begins, a '>': meant for a shell. */
+static bool is_for_a_shell(const char *line)
+{
+	char quote = 0;
+
+	for (const char *p = line; *p; p++) {
+		if (quote)
+			quote = *p == quote ? 0 : quote;
+		else if (*p == '\'' || *p == '"')
+			quote = *p;
+		else if (*p == '\\' && p[1])
+			p++;
+		else if (*p == '|' || (*p == '>' && p > line && strchr(" \t", p[-1])))
+			return true;
 	}
-	ri_error_destroy(error);
-	*status = RI_STATUS_UNUSABLE;
+	return false;
+}
+
+static struct ri_error *publish(int output, int *status)
+{
+	const volatile sig_atomic_t *is_interrupted = ri_prompt_line_interrupted();
+	struct ri_error *error = ri_publish_until(output, STDOUT_FILENO, "standard output",
+						  is_interrupted);
+
+	/* the command itself was not interrupted: that would be its status already */
+	if (*is_interrupted && *status != STATUS_INTERRUPTED) {
+		fprintf(stderr, "\nrefinspect: interrupted\n");
+		*status = STATUS_INTERRUPTED;
+	}
+	return error;
+}
+
+/* The server is gone: says why, starts a fresh one; false when there is none to
+ * be had. */
+static bool restart(const struct ri_options *options, struct ri_server **server,
+		    struct ri_error *why)
+{
+	struct ri_error *error;
+
+	fprintf(stderr, "refinspect: %s\n", why->message);
+	ri_error_destroy(why);
 	ri_server_destroy(*server);
 	*server = NULL;
 	fprintf(stderr, "refinspect: analysing anew\n");
@@ -148,6 +89,42 @@ static bool run_line(const struct ri_options *options, struct ri_server **server
 	return false;
 }
 
+/* Runs a line; false when there is nothing to go on with. */
+static bool run_line(const struct ri_options *options, struct ri_server **server, const char *line,
+		     int *status)
+{
+	struct ri_error *error;
+	int output;
+
+	if (is_empty(line))
+		return true;
+	if (is_for_a_shell(line)) {
+		fprintf(stderr, "refinspect: no shell reads this line; pipe or redirect on the "
+				"shell's own line: refinspect TARGET COMMAND | ..., or -o FILE\n");
+		*status = RI_STATUS_UNUSABLE;
+		return true;
+	}
+	*ri_prompt_line_interrupted() = 0;
+	error = ri_server_run(*server, line, status, &output);
+	if (error && error->code != RI_ERROR_USAGE) {
+		*status = RI_STATUS_UNUSABLE;
+		return restart(options, server, error);
+	}
+	if (!error && (error = publish(output, status)) != NULL) {
+		/* nobody reads on */
+		fprintf(stderr, "refinspect: %s\n", error->message);
+		ri_error_destroy(error);
+		*status = RI_STATUS_UNUSABLE;
+		return false;
+	}
+	if (error) {
+		fprintf(stderr, "refinspect: %s\n", error->message);
+		ri_error_destroy(error);
+		*status = RI_STATUS_UNUSABLE;
+	}
+	return true;
+}
+
 static void destroy_names(char **names)
 {
 	for (size_t i = 0; names && names[i]; i++)
@@ -155,56 +132,51 @@ static void destroy_names(char **names)
 	free(names);
 }
 
-static int run_loop(const struct ri_options *options, struct ri_server *server, bool is_terminal)
+static int run_loop(const struct ri_options *options, struct ri_server **server, bool is_terminal)
 {
 	int status = 0;
-	char *line;
+	bool goes_on = true;
 
-	while ((line = is_terminal ? read_terminal_line() : read_plain_line()) != NULL) {
-		bool is_done = is_quit(line);
-		bool goes_on = is_done || run_line(options, &server, line, &status);
+	while (goes_on) {
+		char *line = is_terminal ? ri_prompt_line_read() : ri_prompt_line_read_plain();
 
+		goes_on = line && !is_quit(line) && run_line(options, server, line, &status);
 		free(line);
-		if (is_done || !goes_on)
-			break;
 	}
-	if (!line && is_terminal)
-		putchar('\n');
-	ri_server_destroy(server);
+	return status;
+}
+
+static int run_at_terminal(const struct ri_options *options, struct ri_server **server)
+{
+	char **types = ri_server_names(*server, RI_SERVER_TYPES);
+	char **groups = ri_server_names(*server, RI_SERVER_GROUPS);
+	const struct ri_completion_names names = { types, groups };
+	int status;
+
+	ri_prompt_line_catch_interrupts();
+	ri_prompt_line_open(&names);
+	status = run_loop(options, server, true);
+	ri_prompt_line_close();
+	destroy_names(types);
+	destroy_names(groups);
 	return status;
 }
 
 int ri_prompt_run(const struct ri_options *options)
 {
-	const struct sigaction action = { .sa_handler = on_interrupt };
-	bool is_terminal = isatty(STDIN_FILENO);
 	struct ri_server *server;
 	struct ri_error *error = ri_server_create(options, &server);
-	char *history = is_terminal ? history_path() : NULL;
 	int status;
 
 	if (error) {
 		fprintf(stderr, "refinspect: %s\n", error->message);
 		ri_error_destroy(error);
-		free(history);
 		return RI_STATUS_UNUSABLE;
 	}
-	sigaction(SIGINT, &action, NULL);
-	if (is_terminal) {
-		completion_types = ri_server_type_names(server);
-		rl_readline_name = "refinspect";
-		rl_attempted_completion_function = complete;
-		rl_completer_word_break_characters = " \t\n";
-		using_history();
-		stifle_history(HISTORY_LINES);
-		if (history)
-			read_history(history);
-	}
-	status = run_loop(options, server, is_terminal);
-	if (history)
-		write_history(history);
-	free(history);
-	destroy_names(completion_types);
-	completion_types = NULL;
+	if (isatty(STDIN_FILENO))
+		status = run_at_terminal(options, &server);
+	else
+		status = run_loop(options, &server, false);
+	ri_server_destroy(server);
 	return status;
 }

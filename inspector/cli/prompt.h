@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The interactive prompt (-i).  prompt.c is the one file that uses readline. */
+/* The interactive prompt (-i).  prompt_line.c is the one file that uses readline. */
 #ifndef RI_CLI_PROMPT_H
 #define RI_CLI_PROMPT_H
 

@@ -25,9 +25,11 @@
 #include "cli/session.h"
 #include "cli/supervisor.h"
 #include "cli/words.h"
+#include "report/words.h"
 
 #define MAX_LINE_BYTES 65536
-#define TYPE_NAMES_REQUEST "\1types"
+#define TYPE_NAMES_REQUEST  "\1types"
+#define GROUP_NAMES_REQUEST "\1groups"
 #define STATUS_INTERRUPTED 130
 
 struct ri_server {
@@ -43,10 +45,23 @@ struct service {
 	int socket, output;
 };
 
-static void write_type_names(FILE *out, const struct ri_analysis *analysis)
+/* A name that would not stand on a line as it is cannot be typed either. */
+static void write_name(FILE *out, const char *name)
 {
-	for (size_t i = 0; i < analysis->population->type_count; i++)
-		fprintf(out, "%s\n", analysis->population->types[i].name);
+	char *clean = ri_words_clean(name);
+
+	if (!strcmp(clean, name))
+		fprintf(out, "%s\n", name);
+	free(clean);
+}
+
+static void write_names(FILE *out, const struct ri_population *population, bool wants_types)
+{
+	size_t count = wants_types ? population->type_count : population->group_count;
+
+	for (size_t i = 0; i < count; i++)
+		write_name(out, wants_types ? population->types[i].name
+					    : population->groups[i].name);
 }
 
 static int run_line(const struct service *service, const char *line, FILE *out)
@@ -56,8 +71,8 @@ static int run_line(const struct service *service, const char *line, FILE *out)
 	char **words;
 	int count, status;
 
-	if (!strcmp(line, TYPE_NAMES_REQUEST)) {
-		write_type_names(out, service->analysis);
+	if (line[0] == TYPE_NAMES_REQUEST[0]) {
+		write_names(out, service->analysis->population, !strcmp(line, TYPE_NAMES_REQUEST));
 		return 0;
 	}
 	error = ri_words_split(line, &count, &words);
@@ -153,6 +168,7 @@ static _Noreturn void run_server(const struct ri_options *options, int socket, i
 
 	setrlimit(RLIMIT_CORE, &no_core);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	signal(SIGINT, SIG_DFL); /* not the prompt's handler: Ctrl-C ends the analysis */
 	error = ri_session_analyse(options, &service.analysis);
 	if (error) {
 		fprintf(stderr, "refinspect: %s\n", error->message);
@@ -254,13 +270,15 @@ struct ri_error *ri_server_run(struct ri_server *server, const char *line, int *
 	return NULL;
 }
 
-char **ri_server_type_names(struct ri_server *server)
+char **ri_server_names(struct ri_server *server, enum ri_server_names_of of)
 {
 	RI_VEC(char *) names = { 0 };
 	char *line = NULL;
 	size_t capacity = 0;
 	int status, output, copy;
-	struct ri_error *error = ri_server_run(server, TYPE_NAMES_REQUEST, &status, &output);
+	struct ri_error *error = ri_server_run(
+		server, of == RI_SERVER_TYPES ? TYPE_NAMES_REQUEST : GROUP_NAMES_REQUEST, &status,
+		&output);
 	FILE *stream = NULL;
 
 	if (!error) {

@@ -36,8 +36,10 @@ void ri_server_destroy(struct ri_server *server);
 struct ri_error *ri_server_run(struct ri_server *server, const char *line, int *ret_status,
 			       int *ret_output);
 
-/* The names that complete a word: counted types; a new null-terminated array
- * of new strings, owned by the caller. */
-char **ri_server_type_names(struct ri_server *server);
+enum ri_server_names_of { RI_SERVER_TYPES, RI_SERVER_GROUPS };
+
+/* The names that complete a word: of the counted types or of the groups; a new
+ * null-terminated array of new strings, owned by the caller. */
+char **ri_server_names(struct ri_server *server, enum ri_server_names_of of);
 
 #endif

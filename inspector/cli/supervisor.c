@@ -99,9 +99,10 @@ struct ri_error *ri_supervise(int (*work)(FILE *out, void *data), void *data,
 	return NULL;
 }
 
-static struct ri_error *write_all(int to, const char *bytes, size_t count, const char *what)
+static struct ri_error *write_all(int to, const char *bytes, size_t count, const char *what,
+				  const volatile sig_atomic_t *stop)
 {
-	while (count) {
+	while (count && !*stop) {
 		ssize_t written = write(to, bytes, count);
 
 		if (written < 0 && errno == EINTR)
@@ -116,14 +117,22 @@ static struct ri_error *write_all(int to, const char *bytes, size_t count, const
 
 struct ri_error *ri_publish_fd(int output, int to, const char *what)
 {
+	const volatile sig_atomic_t never = 0;
+
+	return ri_publish_until(output, to, what, &never);
+}
+
+struct ri_error *ri_publish_until(int output, int to, const char *what,
+				  const volatile sig_atomic_t *stop)
+{
 	char *buffer = ri_malloc(COPY_BYTES);
 	struct ri_error *error = NULL;
 	ssize_t count;
 
 	lseek(output, 0, SEEK_SET);
-	while (!error && (count = read(output, buffer, COPY_BYTES)) != 0) {
+	while (!error && !*stop && (count = read(output, buffer, COPY_BYTES)) != 0) {
 		if (count > 0)
-			error = write_all(to, buffer, (size_t)count, what);
+			error = write_all(to, buffer, (size_t)count, what, stop);
 		else if (errno != EINTR)
 			error = ri_error_create_errno(errno, "cannot read the report back");
 	}

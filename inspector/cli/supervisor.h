@@ -8,6 +8,7 @@
 #ifndef RI_CLI_SUPERVISOR_H
 #define RI_CLI_SUPERVISOR_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <sys/types.h>
@@ -29,6 +30,10 @@ struct ri_error *ri_supervise(int (*work)(FILE *out, void *data), void *data,
 
 /* Copies everything in the file `output` to the descriptor `to`. */
 struct ri_error *ri_publish_fd(int output, int to, const char *what);
+
+/* The same, until a signal handler sets `*stop`: the rest is left out then. */
+struct ri_error *ri_publish_until(int output, int to, const char *what,
+				  const volatile sig_atomic_t *stop);
 
 /*
  * Writes everything in the file `output` to `path`: a regular file is replaced
