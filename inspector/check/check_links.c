@@ -17,6 +17,8 @@
 #include "check/cause.h"
 #include "check/membership.h"
 
+#define BREAKS_LISTED 8
+
 /* By object; null where there is no break to be looked at, or no such link. */
 static bool *find_doubly_chained(const struct ri_analysis *analysis)
 {
@@ -183,11 +185,12 @@ static void report_loop(const struct ri_check *check, const struct ri_analysis *
 			     finding->group_name, loop_node);
 	ri_finding_identify(finding, NULL);
 	ri_finding_explain(finding, "met twice: %s", node);
-	for (uint32_t i = 0; i < group->break_count; i++) {
+	for (uint32_t i = 0, listed = 0; i < group->break_count && listed < BREAKS_LISTED; i++) {
 		const struct ri_group_break *fault = &population->breaks[group->break_first + i];
 
 		if (!closes_loop(analysis, g, fault))
 			continue;
+		listed++;
 		ri_finding_explain(finding, "the link word 0x%" PRIx64 " closes the loop",
 				   fault->word_addr);
 		if (fault->expected)

@@ -9,6 +9,8 @@
 #include "check/cause.h"
 #include "check/membership.h"
 
+#define MEMBERSHIPS_LISTED 8
+
 /* Per object, the index of the first break that lies in it, or RI_NONE; null
  * where there is no break at all. */
 static uint32_t *index_breaks(const struct ri_population *population)
@@ -46,6 +48,25 @@ static void explain_break(struct ri_finding *finding, const struct ri_analysis *
 	free(value);
 }
 
+static void explain_memberships(struct ri_finding *finding, const struct ri_analysis *analysis,
+				uint32_t object)
+{
+	const struct ri_population *population = analysis->population;
+	uint32_t first = population->member_of_first[object];
+	uint32_t count = population->member_of_first[object + 1] - first;
+
+	for (uint32_t i = 0; i < count && i < MEMBERSHIPS_LISTED; i++) {
+		const struct ri_membership *m =
+			&population->memberships[population->member_of[first + i]];
+
+		ri_finding_explain(finding, "chained in %s at node 0x%" PRIx64,
+				   ri_group_label(analysis, m->group), m->node);
+	}
+	if (count > MEMBERSHIPS_LISTED)
+		ri_finding_explain(finding, "and in %" PRIu32 " more places",
+				   count - MEMBERSHIPS_LISTED);
+}
+
 static void report_dead_member(const struct ri_check *check, const struct ri_analysis *analysis,
 			       struct ri_findings *findings, uint32_t o,
 			       const struct ri_group_break *fault)
@@ -61,13 +82,7 @@ static void report_dead_member(const struct ri_check *check, const struct ri_ana
 			   object->state & RI_OBJECT_COUNT_DEAD ? " (dead)" : "",
 			   object->state & RI_OBJECT_MAGIC_DEAD ? ", freed magic" : "",
 			   object->state & RI_OBJECT_FREED ? ", in a free block" : "");
-	for (uint32_t i = population->member_of_first[o]; i < population->member_of_first[o + 1];
-	     i++) {
-		const struct ri_membership *m = &population->memberships[population->member_of[i]];
-
-		ri_finding_explain(finding, "chained in %s at node 0x%" PRIx64,
-				   ri_group_label(analysis, m->group), m->node);
-	}
+	explain_memberships(finding, analysis, o);
 	ri_finding_explain_holders(finding, analysis, o);
 	ri_finding_imply_states(finding, analysis, o);
 	if (fault && (object->state & RI_OBJECT_FREED))

@@ -5,8 +5,8 @@
  * Two chains that share one link share all that follows in a list with an end;
  * that is one cause.  So there is one finding per pair of groups, about the first
  * shared member in the order of the longer chain, which is most likely the one
- * that it was in before.  Cost: a sort of the
- * memberships of objects that are in several groups.
+ * that it was in before.  Cost: a sort of the memberships of objects that are in
+ * several groups.
  */
 #include <inttypes.h>
 #include <stdlib.h>

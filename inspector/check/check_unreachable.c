@@ -170,8 +170,8 @@ const struct ri_check ri_check_unreachable = {
 	.severity = RI_SEVERITY_WARNING,
 	.summary = "a live object that no path from a root leads to",
 	.help = "The object's block is used and its count is alive, but no variable, stack, "
-		"register "
-		"or thread-local word leads to it over owners, certain or possible. It is leaked. "
+		"register or thread-local word leads to it over owners, certain or possible. It is "
+		"leaked. "
 		"Only the first object of each chain is reported, with what hangs on it: fix that "
 		"one and the rest goes with it. The group that it is in or last was in often "
 		"names the code that lost it.",
@@ -215,7 +215,7 @@ const struct ri_check ri_check_group_only = {
 	.help = "Leaked objects are still chained in a group that is known to borrow: the program "
 		"can find them there, and nobody will ever put their last reference. The leaks "
 		"themselves are reported as `unreachable` or `cycle`; this note names the group "
-		"and "
-		"all such members. If the group was meant to own them, the profile should say so.",
+		"and all such members. If the group was meant to own them, the profile should say "
+		"so.",
 	.run = run_group_only,
 };

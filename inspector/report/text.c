@@ -43,7 +43,7 @@ void ri_text_write(FILE *stream, unsigned indent, const char *text)
 	size_t room = RI_TEXT_WIDTH - indent;
 	unsigned hanging = indent;
 
-	while (strlen(rest) > room) {
+	while (strnlen(rest, room + 1) > room) {
 		size_t cut = room;
 
 		while (cut && rest[cut] != ' ')

@@ -16,23 +16,26 @@
 
 char *ri_words_clean(const char *text)
 {
-	char *result, *part, *escaped, *longer;
+	RI_VEC(char) result = { 0 };
+	char *part, *escaped;
 
 	if (!text)
 		return NULL;
-	result = ri_strdup("");
 	for (;;) {
-		size_t length = strcspn(text, "\\");
+		size_t length = strcspn(text, "\\"), added;
+		bool is_last = !text[length];
 
 		part = ri_strndup(text, length);
 		escaped = ri_string_escape(part);
-		longer = ri_format("%s%s%s", result, escaped, text[length] ? "\\" : "");
+		added = strlen(escaped);
+		result.items = ri_grow(result.items, &result.capacity, result.count + added + 1, 1);
+		memcpy(result.items + result.count, escaped, added);
+		result.count += added;
+		result.items[result.count++] = is_last ? '\0' : '\\';
 		free(part);
 		free(escaped);
-		free(result);
-		result = longer;
-		if (!text[length])
-			return result;
+		if (is_last)
+			return result.items;
 		text += length + 1;
 	}
 }
