@@ -29,11 +29,6 @@ struct ri_module_state *ri_modules_state(const struct ri_modules *modules,
 	return &modules->states[ri_modules_index(modules, module)];
 }
 
-Dwfl *ri_modules_dwfl(const struct ri_modules *modules)
-{
-	return modules->dwfl;
-}
-
 /* Takes over what was located. */
 static void fill_module(struct ri_modules *modules, size_t i, struct ri_located *located)
 {
@@ -85,7 +80,6 @@ static bool adopt_phdrs(struct ri_modules *modules, size_t i, const struct ri_el
 	state->phdr_count = file->phdr_count;
 	state->phdrs = ri_calloc(file->phdr_count, sizeof(*state->phdrs));
 	memcpy(state->phdrs, file->phdrs, file->phdr_count * sizeof(*state->phdrs));
-	state->has_file_phdrs = true;
 	module->bias = bias;
 	ri_phdrs_extent(state->phdrs, state->phdr_count, bias, &start, &end);
 	/* its .bss; up to the next module, which settle() saw to for memory's headers */
@@ -436,9 +430,4 @@ void ri_modules_each_data_range(const struct ri_modules *modules,
 					 data);
 		}
 	}
-}
-
-void *ri_modules_dwfl_module(const struct ri_modules *modules, const struct ri_module *module)
-{
-	return ri_modules_state(modules, module)->dwfl;
 }

@@ -5,8 +5,7 @@
  * sections, symbols and DWARF.  Files are opened by our own finder: regular
  * files only, never blocking, build-id equal.
  *
- * libdwfl stands behind this header and does not show through it, except for
- * the accessor at the end that the rest of debug/ uses.
+ * libdwfl stands behind this header and does not show through it.
  */
 #ifndef RI_DEBUG_MODULES_H
 #define RI_DEBUG_MODULES_H
@@ -86,8 +85,5 @@ void ri_modules_each_data_range(const struct ri_modules *modules,
 				void (*callback)(const struct ri_module *module, uint64_t start,
 						 uint64_t end, void *data),
 				void *data);
-
-/* For debug/ alone: the libdwfl module behind `module` (a Dwfl_Module *), or null. */
-void *ri_modules_dwfl_module(const struct ri_modules *modules, const struct ri_module *module);
 
 #endif

@@ -18,7 +18,6 @@ struct ri_module_state {
 	char *path, *file_path, *debug_path, *why_not; /* behind struct ri_module's */
 	Elf64_Phdr *phdrs;       /* of the file where there is one, else of memory */
 	size_t phdr_count;
-	bool has_file_phdrs;
 	bool is_by_path, is_vdso;
 	uint64_t base, map_end;  /* first mapping */
 
@@ -49,9 +48,6 @@ struct ri_modules {
 /* The private side of `module`. */
 struct ri_module_state *ri_modules_state(const struct ri_modules *modules,
 					 const struct ri_module *module);
-
-/* For the unwinder: the libdwfl session that holds all modules. */
-Dwfl *ri_modules_dwfl(const struct ri_modules *modules);
 
 /* Whether [addr, addr + size_bytes) lies in one PT_LOAD of the module. */
 bool ri_module_maps(const struct ri_modules *modules, const struct ri_module *module,
