@@ -29,7 +29,7 @@ char *ri_describe_node(const struct ri_describer *describer, uint32_t node);
  * "register rbx of thread 12", "member of group all_conns"; owned by the caller. */
 char *ri_describe_edge(const struct ri_describer *describer, uint64_t edge);
 
-/* "rbx" for RI_REG_RBX; "vector" beyond the general ones.  Static text. */
+/* "rbx" for RI_REG_RBX; "vector register" beyond the general ones.  Static text. */
 const char *ri_register_name(uint32_t index);
 
 #endif

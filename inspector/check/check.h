@@ -35,6 +35,9 @@ extern const struct ri_check *const ri_checks[];
 /* The check called `code`, or null. */
 const struct ri_check *ri_check_find(const char *code);
 
+/* The check's place in the table. */
+size_t ri_check_order(const struct ri_check *check);
+
 /* What is wrong with one object itself: at most one primary cause. */
 enum ri_object_cause {
 	RI_CAUSE_NONE,        /* header intact, count alive: compare it with the holders */

@@ -46,3 +46,12 @@ const struct ri_check *ri_check_find(const char *code)
 			return ri_checks[i];
 	return NULL;
 }
+
+size_t ri_check_order(const struct ri_check *check)
+{
+	size_t i = 0;
+
+	while (ri_checks[i] && ri_checks[i] != check)
+		i++;
+	return i;
+}

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "census/describe.h"
 
 struct ri_absence ri_absence_measure(const struct ri_analysis *analysis)
 {
@@ -215,9 +214,9 @@ void ri_finding_show_group(struct ri_finding *finding, const struct ri_analysis 
 		ri_finding_explain(finding, "group 0x%" PRIx64, g->struct_addr);
 }
 
-char *ri_evidence_addr(const struct ri_analysis *analysis, uint64_t addr)
+struct ri_describer ri_analysis_describer(const struct ri_analysis *analysis)
 {
-	const struct ri_describer describer = {
+	return (struct ri_describer){
 		.target = analysis->target,
 		.modules = analysis->modules,
 		.heap = analysis->heap,
@@ -225,6 +224,11 @@ char *ri_evidence_addr(const struct ri_analysis *analysis, uint64_t addr)
 		.shapes = analysis->shapes,
 		.holders = analysis->holders,
 	};
+}
+
+char *ri_evidence_addr(const struct ri_analysis *analysis, uint64_t addr)
+{
+	const struct ri_describer describer = ri_analysis_describer(analysis);
 
 	if (!addr)
 		return ri_strdup("null");

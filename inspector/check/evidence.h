@@ -9,6 +9,7 @@
 #ifndef RI_CHECK_EVIDENCE_H
 #define RI_CHECK_EVIDENCE_H
 
+#include "census/describe.h"
 #include "check/check.h"
 
 /* Memory that could hold a holder and is not there. */
@@ -67,6 +68,9 @@ void ri_finding_show_group(struct ri_finding *finding, const struct ri_analysis 
  * object is held (LINK words left out).  Linear in its holders. */
 void ri_finding_explain_holders(struct ri_finding *finding, const struct ri_analysis *analysis,
 				uint32_t object);
+
+/* What describes places of the analysis in words. */
+struct ri_describer ri_analysis_describer(const struct ri_analysis *analysis);
 
 /* What lies at `addr` in words (census/describe.h), names escaped; "null" for
  * 0, the bare address where the stages that know are not there.  Owned by the caller. */

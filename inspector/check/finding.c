@@ -45,15 +45,6 @@ void ri_finding_summarize(struct ri_finding *finding, const char *format, ...)
 	va_end(args);
 }
 
-static size_t order_of(const struct ri_check *check)
-{
-	size_t i = 0;
-
-	while (ri_checks[i] && ri_checks[i] != check)
-		i++;
-	return i;
-}
-
 static int compare_u64(uint64_t a, uint64_t b)
 {
 	return (a > b) - (a < b);
@@ -67,7 +58,7 @@ static int compare_text(const char *a, const char *b)
 static int compare(const void *a, const void *b)
 {
 	const struct ri_finding *x = a, *y = b;
-	int order = compare_u64(order_of(x->check), order_of(y->check));
+	int order = compare_u64(ri_check_order(x->check), ri_check_order(y->check));
 
 	if (!order)
 		order = compare_u64(x->addr, y->addr);

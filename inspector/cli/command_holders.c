@@ -3,18 +3,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "census/describe.h"
+#include "check/evidence.h"
 #include "cli/commands.h"
 #include "report/words.h"
-
-static struct ri_describer describer_of(const struct ri_analysis *analysis)
-{
-	return (struct ri_describer){
-		.target = analysis->target, .modules = analysis->modules, .heap = analysis->heap,
-		.population = analysis->population, .shapes = analysis->shapes,
-		.holders = analysis->holders,
-	};
-}
 
 static struct ri_error *run_holders(struct ri_command_context *context, int word_count,
 				    char **words, int *ret_status)
@@ -56,7 +47,7 @@ static void list_references(struct ri_command_context *context, uint32_t object)
 	};
 	const struct ri_analysis *analysis = context->analysis;
 	const struct ri_holders *holders = analysis->holders;
-	const struct ri_describer describer = describer_of(analysis);
+	const struct ri_describer describer = ri_analysis_describer(analysis);
 	struct ri_listing *listing =
 		ri_listing_create(context->out, context->request.format, "references", columns,
 				  sizeof(columns) / sizeof(columns[0]), &context->report);
@@ -163,7 +154,7 @@ static struct ri_error *run_show(struct ri_command_context *context, int word_co
 	}
 	block = ri_heap_find(context->analysis->heap, addr);
 	if (block != RI_NONE || ri_image_find(context->analysis->target->image, addr)) {
-		const struct ri_describer describer = describer_of(context->analysis);
+		const struct ri_describer describer = ri_analysis_describer(context->analysis);
 		static const struct ri_column columns[] = { { "what", false },
 							    { "value", false } };
 		struct ri_listing *listing =
@@ -225,7 +216,7 @@ static void print_path(struct ri_command_context *context, const uint64_t *path,
 	static const struct ri_column columns[] = {
 		{ "step", true }, { "holder", false }, { "holds", false },
 	};
-	const struct ri_describer describer = describer_of(context->analysis);
+	const struct ri_describer describer = ri_analysis_describer(context->analysis);
 	struct ri_listing *listing =
 		ri_listing_create(context->out, context->request.format, "path", columns, 3,
 				  &context->report);
@@ -249,7 +240,7 @@ static void print_leak_root(struct ri_command_context *context, uint32_t object)
 {
 	const struct ri_analysis *analysis = context->analysis;
 	const struct ri_graph *graph = analysis->graph;
-	const struct ri_describer describer = describer_of(analysis);
+	const struct ri_describer describer = ri_analysis_describer(analysis);
 	uint32_t root = graph->leak_root[object];
 	char *text;
 
@@ -280,7 +271,7 @@ static struct ri_error *run_why(struct ri_command_context *context, int word_cou
 		return error;
 	ri_command_say_meant(context, words[0]);
 	if (context->request.format[0] == 't') {
-		const struct ri_describer describer = describer_of(analysis);
+		const struct ri_describer describer = ri_analysis_describer(analysis);
 		char *text = ri_describe_node(&describer, object);
 
 		fprintf(context->out, "%s: %s\n", text, reach_words(analysis->graph->reach[object]));

@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "census/describe.h"
+
 #define VECTOR_REGISTERS 32
 #define VECTOR_BYTES 64 /* zmm */
 #define FLOAT_REGISTERS 8 /* x87, and MMX in them; behind the vector registers */
@@ -251,11 +253,6 @@ static bool parse_vector_register(struct ri_thread *thread, const char *name, co
  * registers that have no value end in another word. */
 static void parse_register(struct ri_thread *thread, const char *line)
 {
-	static const char *const names[RI_REGISTER_COUNT] = {
-		"r15", "r14", "r13", "r12", "rbp", "rbx", "r11", "r10", "r9", "r8", "rax", "rcx",
-		"rdx", "rsi", "rdi", "orig_rax", "rip", "cs", "eflags", "rsp", "ss", "fs_base",
-		"gs_base", "ds", "es", "fs", "gs",
-	};
 	const char *value = strrchr(line, ' ');
 	char name[16];
 
@@ -263,8 +260,8 @@ static void parse_register(struct ri_thread *thread, const char *line)
 		return;
 	if (parse_vector_register(thread, name, value))
 		return;
-	for (size_t i = 0; i < RI_REGISTER_COUNT; i++) {
-		if (!strcmp(names[i], name)) {
+	for (uint32_t i = 0; i < RI_REGISTER_COUNT; i++) {
+		if (!strcmp(ri_register_name(i), name)) {
 			thread->registers[i] = strtoull(value, NULL, 16);
 			thread->has_registers |= i == RI_REG_RSP;
 			return;

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "census/describe.h"
 #include "check/evidence.h"
 #include "report/words.h"
 
@@ -27,14 +26,7 @@ static char *flag_words(uint32_t flags)
 /* Without the stages that know places, the source's kind and number. */
 static char *source_words(const struct ri_analysis *analysis, uint64_t edge)
 {
-	const struct ri_describer describer = {
-		.target = analysis->target,
-		.modules = analysis->modules,
-		.heap = analysis->heap,
-		.population = analysis->population,
-		.shapes = analysis->shapes,
-		.holders = analysis->holders,
-	};
+	const struct ri_describer describer = ri_analysis_describer(analysis);
 	uint32_t source;
 
 	if (analysis->target && analysis->modules && analysis->heap && analysis->shapes)

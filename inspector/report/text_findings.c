@@ -22,15 +22,6 @@ struct selection {
 	size_t count;
 };
 
-static size_t order_of(const struct ri_check *check)
-{
-	size_t i = 0;
-
-	while (ri_checks[i] && ri_checks[i] != check)
-		i++;
-	return i;
-}
-
 static bool is_note(const struct ri_finding *finding)
 {
 	return finding->check->severity == RI_SEVERITY_NOTE;
@@ -51,7 +42,7 @@ static int compare(const void *a, const void *b)
 	if (is_note(x) != is_note(y))
 		return is_note(x) ? 1 : -1;
 	if (x->check != y->check)
-		return order_of(x->check) < order_of(y->check) ? -1 : 1;
+		return ri_check_order(x->check) < ri_check_order(y->check) ? -1 : 1;
 	order = strcmp(x->fingerprint, y->fingerprint);
 	if (order)
 		return order;
