@@ -6,9 +6,11 @@
  * their addresses in common (suspects of one heap), memory is searched once for
  * those three bytes at any offset; else eight times, once per byte offset of a
  * word, through the census' range filter.  What passes is looked up by binary
- * search.  A word that crosses from one range of the image to the next is read on
- * its own.  Cost: one to eight passes at the speed of reading, whatever the number
- * of queries.
+ * search; from the last query that starts before it the way leads on to those
+ * that end later, past all neighbours that cannot reach so far.  A word that
+ * crosses from one range of the image to the next is read on its own.  Cost: one
+ * to eight passes at the speed of reading, and for each word that points at
+ * queries as much as they are nested there, whatever their number.
  */
 #include <stdbool.h>
 #include <stdlib.h>
@@ -22,7 +24,7 @@
 struct bound {
 	const struct ri_image *image;
 	struct ri_bound_query **queries; /* ascending by start */
-	uint64_t *reach;         /* the greatest end of queries[0 .. i] */
+	size_t *outer;           /* per query: 1 + the last one before it that ends later; 0: none */
 	size_t count;
 	uint64_t low, span;
 	bool has_top;            /* the queries' bits 40 to 63 are all `top` */
@@ -54,13 +56,31 @@ static void count_word(const struct bound *bound, uint64_t word, uint64_t addr)
 		else
 			high = middle;
 	}
-	while (low-- > 0 && bound->reach[low] > word) {
-		struct ri_bound_query *query = bound->queries[low];
+	/* of those before one that ends too early, only those that end later can contain the word */
+	while (low) {
+		struct ri_bound_query *query = bound->queries[low - 1];
 		bool is_own = addr >= query->start && addr < query->end;
 
-		if (word < query->end && !is_own)
-			query->words++;
+		query->words += word < query->end && !is_own;
+		low = word < query->end ? low - 1 : bound->outer[low - 1];
 	}
+}
+
+/* Fills outer[]; returns the greatest end. */
+static uint64_t find_outer(struct bound *bound)
+{
+	uint64_t reach = 0;
+
+	for (size_t i = 0; i < bound->count; i++) {
+		size_t outer = i;
+
+		while (outer && bound->queries[outer - 1]->end <= bound->queries[i]->end)
+			outer = bound->outer[outer - 1];
+		bound->outer[i] = outer;
+		if (bound->queries[i]->end > reach)
+			reach = bound->queries[i]->end;
+	}
+	return reach;
 }
 
 /* The words at p + 0, 8, 16, ... , `count` of them. */
@@ -132,21 +152,18 @@ void ri_holders_bound(const struct ri_target *target, struct ri_bound_query *que
 			       .find_top = ri_words_top_finder() };
 	size_t range_count;
 	const struct ri_range *ranges = ri_image_ranges(target->image, &range_count);
-	uint64_t reach = 0;
+	uint64_t reach;
 
 	if (!query_count)
 		return;
 	bound.queries = ri_calloc(query_count, sizeof(*bound.queries));
-	bound.reach = ri_calloc(query_count, sizeof(*bound.reach));
+	bound.outer = ri_calloc(query_count, sizeof(*bound.outer));
 	for (size_t i = 0; i < query_count; i++) {
 		queries[i].words = 0;
 		bound.queries[i] = &queries[i];
 	}
 	qsort(bound.queries, query_count, sizeof(*bound.queries), compare_queries);
-	for (size_t i = 0; i < query_count; i++) {
-		reach = bound.queries[i]->end > reach ? bound.queries[i]->end : reach;
-		bound.reach[i] = reach;
-	}
+	reach = find_outer(&bound);
 	bound.low = bound.queries[0]->start;
 	bound.span = reach > bound.low ? reach - bound.low : 0;
 	bound.top = (uint32_t)(bound.low >> 40);
@@ -157,5 +174,5 @@ void ri_holders_bound(const struct ri_target *target, struct ri_bound_query *que
 	for (size_t i = 0; i < target->thread_count; i++)
 		count_registers(&bound, &target->threads[i]);
 	free(bound.queries);
-	free(bound.reach);
+	free(bound.outer);
 }

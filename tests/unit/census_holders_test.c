@@ -801,6 +801,47 @@ static void the_bound_counts_every_offset(void **state)
 	bound_counts_every_offset(4);
 }
 
+/* Queries inside and across one another, against counting word by word. */
+static void the_bound_of_nested_queries(void **state)
+{
+	enum { BYTES = 2048, QUERIES = 48, ROUNDS = 50 };
+	const uint64_t base = 0x7f0000001000, place = 0x600000;
+	uint8_t bytes[BYTES];
+	const struct ri_range range = { place, place + BYTES, bytes, RI_RANGE_PRESENT,
+					RI_RANGE_READ };
+	struct ri_bound_query queries[QUERIES];
+	struct ri_target target = { 0 };
+
+	(void)state;
+	srand(7);
+	target.image = ri_image_create();
+	ri_image_add(target.image, &range);
+	ri_image_seal(target.image);
+	for (int round = 0; round < ROUNDS; round++) {
+		for (size_t i = 0; i < BYTES; i += 8) {
+			uint64_t word = base + (uint64_t)(rand() % 5000);
+
+			memcpy(bytes + i, &word, sizeof(word));
+		}
+		for (size_t i = 0; i < QUERIES; i++) {
+			queries[i].start = base + (uint64_t)(rand() % 4096);
+			queries[i].end = queries[i].start + 1 +
+					 (uint64_t)(rand() % (rand() % 4 ? 64 : 2048));
+		}
+		ri_holders_bound(&target, queries, QUERIES);
+		for (size_t i = 0; i < QUERIES; i++) {
+			uint64_t words = 0, word;
+
+			for (size_t at = 0; at + 8 <= BYTES; at++) {
+				memcpy(&word, bytes + at, sizeof(word));
+				words += word >= queries[i].start && word < queries[i].end;
+			}
+			assert_int_equal(queries[i].words, words);
+		}
+	}
+	ri_image_destroy(target.image);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -830,6 +871,7 @@ int main(void)
 		cmocka_unit_test(misaligned_objects),
 		cmocka_unit_test(link_words_by_address),
 		cmocka_unit_test(the_bound_counts_every_offset),
+		cmocka_unit_test(the_bound_of_nested_queries),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
