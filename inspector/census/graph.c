@@ -114,11 +114,10 @@ static void find_reachable(struct ri_graph *graph, const struct ri_holders *hold
 
 struct ri_graph *ri_graph_create(const struct ri_holders *holders,
 				 const struct ri_population *population,
-				 const struct ri_heap *heap, const struct ri_shapes *shapes)
+				 const struct ri_heap *heap)
 {
 	struct ri_graph *graph = ri_calloc(1, sizeof(*graph));
 
-	(void)shapes; /* what classes are worth is in the edges' flags */
 	graph->reach = ri_calloc(holders->node_count, sizeof(*graph->reach));
 	find_reachable(graph, holders, population);
 	ri_leaks_find(graph, holders, population, heap);

@@ -44,7 +44,7 @@ struct ri_graph {
 
 struct ri_graph *ri_graph_create(const struct ri_holders *holders,
 				 const struct ri_population *population,
-				 const struct ri_heap *heap, const struct ri_shapes *shapes);
+				 const struct ri_heap *heap);
 void ri_graph_destroy(struct ri_graph *graph);
 
 /*

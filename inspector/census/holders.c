@@ -188,8 +188,7 @@ static void put_region_objects(struct assembly *a, const struct ri_region *regio
 	const struct ri_population *population = a->input->population;
 	uint32_t o;
 
-	if (region->kind != RI_REGION_MODULE && region->kind != RI_REGION_STACK &&
-	    region->kind != RI_REGION_TLS)
+	if (region->kind != RI_REGION_MODULE && region->kind != RI_REGION_STACK)
 		return;
 	for (o = ri_extents_first_object(population, region->start);
 	     o < population->object_count &&

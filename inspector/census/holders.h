@@ -30,7 +30,6 @@ enum ri_region_kind {
 	RI_REGION_STACK,         /* of a live thread, from SP - 128 */
 	RI_REGION_REGISTERS,     /* of a thread: word i is register i */
 	RI_REGION_ENDED_STACK,   /* of no live thread: holds nothing */
-	RI_REGION_TLS,
 	RI_REGION_MAPPING,       /* any other readable mapping outside heaps */
 };
 

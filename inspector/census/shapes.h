@@ -28,7 +28,6 @@ enum ri_class_kind {
 	RI_CLASS_STATIC,         /* module data without a variable */
 	RI_CLASS_STACK,
 	RI_CLASS_REGISTER,
-	RI_CLASS_TLS,
 	RI_CLASS_MAPPING,        /* other anonymous or shared mappings */
 };
 

@@ -108,8 +108,7 @@ static void take_census(struct ri_analysis *analysis, unsigned thread_count, dou
 				  analysis->heap, analysis->population, analysis->shapes,
 				  choose_thread_count(thread_count), &analysis->gaps);
 	end_stage(analysis, "holders", since);
-	analysis->graph = ri_graph_create(analysis->holders, analysis->population, analysis->heap,
-					  analysis->shapes);
+	analysis->graph = ri_graph_create(analysis->holders, analysis->population, analysis->heap);
 	end_stage(analysis, "graph", since);
 }
 

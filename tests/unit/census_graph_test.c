@@ -9,7 +9,7 @@
 static void take_graph(struct world *w)
 {
 	world_take_census(w);
-	w->graph = ri_graph_create(w->holders, &w->population, &w->heap, w->shapes);
+	w->graph = ri_graph_create(w->holders, &w->population, &w->heap);
 }
 
 /* A static pointer to sessions at DATA + 0x100. */
@@ -483,7 +483,7 @@ static void random_graphs_match_the_definitions(void **state)
 
 		make_graph(&g, &seed);
 		find_slowly(&g, &s);
-		graph = ri_graph_create(&g.holders, &g.population, &g.heap, NULL);
+		graph = ri_graph_create(&g.holders, &g.population, &g.heap);
 		for (uint32_t n = 0; n < NODES; n++)
 			assert_int_equal(graph->reach[n], s.reached[0][n] | s.reached[1][n] << 1 |
 								  s.reached[2][n] << 2);
@@ -513,7 +513,7 @@ static void long_chain_does_not_overflow_the_stack(void **state)
 		h.edges[o].target = (o + 1) % COUNT;
 		h.first[o + 1] = o + 1;
 	}
-	graph = ri_graph_create(&h, &population, &heap, NULL);
+	graph = ri_graph_create(&h, &population, &heap);
 	assert_int_equal(graph->cycle_count, 1);
 	assert_int_equal(graph->cycles[0].count, COUNT);
 	assert_int_equal(graph->hangs_on_count[0], COUNT - 1);
