@@ -94,7 +94,7 @@ static void run_bad_magic(const struct ri_check *check, const struct ri_analysis
 		struct ri_finding *finding;
 
 		if (!(group->state & RI_GROUP_HEAD_BAD_MAGIC) ||
-		    (group->state & RI_GROUP_HEAD_FREED))
+		    (group->state & (RI_GROUP_HEAD_FREED | RI_GROUP_UNINITIALISED)))
 			continue;
 		finding = ri_finding_of_group(findings, check, analysis, g);
 		ri_finding_summarize(finding,

@@ -73,6 +73,14 @@ static void test_bad_group_magic(void **state)
 	assert_int_equal(f->group, g);
 	assert_string_equal(f->fingerprint, "bad-magic:conn:group=all_conns");
 	world_destroy(w);
+
+	/* a static group that nobody initialised has no magic either */
+	w = world_create();
+	g = world_group(w, "later", 0, 0);
+	w->groups.items[g].state = RI_GROUP_HEAD_BAD_MAGIC | RI_GROUP_UNINITIALISED;
+	world_check(w);
+	assert_int_equal(w->findings.count, 0);
+	world_destroy(w);
 }
 
 static void test_bad_type(void **state)
