@@ -101,13 +101,24 @@ static void write_refs(FILE *facts, const struct ri_analysis *analysis,
 	}
 }
 
-/* The report names what gdb has open, not the descriptor that we read. */
+/* Reports name what gdb has open, not the descriptor that we read. */
 static void name_core(const struct ri_gdb_call *call, struct ri_analysis *analysis)
 {
-	if (!call->core_name || !analysis)
+	if (!call->core_name)
 		return;
 	free(analysis->target->path);
 	analysis->target->path = ri_strdup(call->core_name);
+}
+
+/* The same in messages, which begin with the path. */
+static void print_error(const struct ri_gdb_call *call, const struct ri_error *error)
+{
+	size_t length = call->core_name ? strlen(call->core_path) : 0;
+
+	if (length && !strncmp(error->message, call->core_path, length))
+		fprintf(stderr, "refcheck: core %s%s\n", call->core_name, error->message + length);
+	else
+		fprintf(stderr, "refcheck: %s\n", error->message);
 }
 
 static void write_facts(FILE *facts, const struct ri_options *options,
@@ -143,11 +154,12 @@ static int run_parsed(const struct work *work, struct ri_options *options, FILE 
 	if (has_target)
 		error = ri_session_analyse(options, &analysis);
 	if (error) {
-		fprintf(stderr, "refcheck: %s\n", error->message);
+		print_error(work->call, error);
 		ri_error_destroy(error);
 		return RI_STATUS_UNUSABLE;
 	}
-	name_core(work->call, analysis);
+	if (analysis)
+		name_core(work->call, analysis);
 	command.addresses = &addresses;
 	/* names are shown in gdb as on a terminal */
 	command.request.show_names |= !options->output_path &&
