@@ -118,6 +118,11 @@ $(BUILD)/fixtures/stripped/%: $(BUILD)/fixtures/O2/% tests/split-debug.sh
 .PHONY: fixtures
 fixtures: $(fixture_programs) ## build the programs that the tests inspect
 
+# The program that is looked at in gdb.
+$(BUILD)/tests/gdb/target: tests/gdb/target.c $(fixture_headers) $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call quiet,FIXTURE,$@)$(CC) $(fixture_cflags) -Ifixtures -O0 -g -o $@ $<
+
 .PHONY: run-fixtures check-fixtures
 check-fixtures: all fixtures $(tool_programs) ## compare what the fixtures plant with what is found
 	@$(MAKE) --no-print-directory run-fixtures
@@ -144,6 +149,7 @@ check_steps = \
 	'refobj=sh tests/refobj_languages.sh $(BUILD)' \
 	'unit=$(MAKE) --no-print-directory run-unit BUILD=$(BUILD)' \
 	'fixtures=$(MAKE) --no-print-directory run-fixtures BUILD=$(BUILD)' \
+	'gdb=bash tests/run-gdb $(BUILD)' \
 	'bad-input=bash tests/bad-input.sh $(BUILD)' \
 	'corrupt=bash tests/corrupt.sh $(BUILD)' \
 	'workload=bash tests/workload.sh $(BUILD)' \
@@ -153,7 +159,7 @@ check_steps = \
 setup-build: ## install the Debian packages that the build needs
 	@sh tests/setup.sh build
 setup-check: ## install the Debian packages that the tests need
-	@sh tests/setup.sh check
+	@sh tests/setup.sh check $(BUILD)
 
 .PHONY: check
 check: setup-check ## install what is missing, build, and run every test
@@ -161,7 +167,7 @@ check: setup-check ## install what is missing, build, and run every test
 	@$(MAKE) --no-print-directory run-check
 
 .PHONY: build-check run-check
-build-check: all $(unit_programs) $(tool_programs) fixtures
+build-check: all $(unit_programs) $(tool_programs) fixtures $(BUILD)/tests/gdb/target
 run-check:
 	@sh tests/check.sh $(BUILD)/check $(check_steps)
 
@@ -211,4 +217,4 @@ uninstall: ## remove what `make install` put there
 	rm -f $(install_files)
 	-rmdir $(DESTDIR)$(PREFIX)/share/refinspect
 
--include $(shell [ -d $(BUILD) ] && find $(BUILD) -name '*.d')
+-include $(shell [ -d $(BUILD) ] && find $(BUILD) -name '*.d' -type f)
