@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The header of each object: bad-magic, bad-type, bad-count.  One pass over the
- * objects each; which of them speaks for an object is ri_object_cause()'s.
+ * objects each; which of them speaks for an object is ri_object_cause()'s.  What a
+ * type's descriptor says of all its objects is looked at once per type.
  *
  * A group's head carries a magic too in some conventions; a wrong one is the
  * same code, with the group as its subject.
@@ -120,11 +121,64 @@ const struct ri_check ri_check_bad_magic = {
 	.run = run_bad_magic,
 };
 
+/* The release function that the descriptor of `type` names where that is memory that
+ * holds no code; else 0.  Where nothing is known of the memory, neither is this. */
+static uint64_t find_bad_release(const struct ri_analysis *analysis,
+				 const struct ri_counted_type *type)
+{
+	const struct ri_layout *layout = analysis->layout;
+	const struct ri_range *range;
+	int64_t release;
+
+	if (!type->descriptor || !layout || type->convention >= layout->conventions.count ||
+	    !analysis->target || !analysis->target->image ||
+	    !ri_field_read(analysis->target->image, type->descriptor,
+			   &layout->conventions.items[type->convention].descriptor.release,
+			   &release) ||
+	    !release)
+		return 0;
+	range = ri_image_find(analysis->target->image, (uint64_t)release);
+	return range && !(range->flags & RI_RANGE_EXEC) ? (uint64_t)release : 0;
+}
+
+/* A finding per type that has objects: the next one to be freed calls it. */
+static void check_releases(const struct ri_check *check, const struct ri_analysis *analysis,
+			   struct ri_findings *findings)
+{
+	const struct ri_population *population = analysis->population;
+	bool *has_objects = ri_calloc(population->type_count, sizeof(*has_objects));
+
+	for (size_t o = 0; o < population->object_count; o++)
+		has_objects[population->objects[o].type] = true;
+	for (size_t t = 0; t < population->type_count; t++) {
+		const struct ri_counted_type *type = &population->types[t];
+		uint64_t release = has_objects[t] ? find_bad_release(analysis, type) : 0;
+		struct ri_finding *finding;
+		char *place;
+
+		if (!release)
+			continue;
+		place = ri_evidence_addr(analysis, release);
+		finding = ri_findings_add(findings, check, type->descriptor);
+		finding->type_name = type->name;
+		ri_finding_summarize(finding,
+				     "%s: the release function of its descriptor 0x%" PRIx64
+				     " is no code",
+				     type->name, type->descriptor);
+		ri_finding_identify(finding, NULL);
+		ri_finding_explain(finding, "it leads to %s", place);
+		ri_finding_explain(finding, "objects %s", type->name);
+		free(place);
+	}
+	free(has_objects);
+}
+
 static void run_bad_type(const struct ri_check *check, const struct ri_analysis *analysis,
 			 struct ri_findings *findings)
 {
 	const struct ri_population *population = analysis->population;
 
+	check_releases(check, analysis, findings);
 	for (uint32_t o = 0; o < population->object_count; o++) {
 		enum ri_object_cause cause;
 		struct ri_finding *finding;
@@ -151,7 +205,8 @@ const struct ri_check ri_check_bad_type = {
 	.help = "The pointer to the type descriptor or vtable in the header does not lead to a "
 		"descriptor that the object's type has. A call through it would run code of "
 		"another type, or none. The header was overwritten, or the memory was used for "
-		"another object meanwhile.",
+		"another object meanwhile. Told once per type where the descriptor itself names a "
+		"release function that lies in no executable memory.",
 	.run = run_bad_type,
 };
 

@@ -98,6 +98,40 @@ static void test_bad_type(void **state)
 	world_destroy(w);
 }
 
+/* A descriptor in the image, whose release function is `release`. */
+static void check_release(uint64_t release, size_t finding_count)
+{
+	const uint64_t descriptor[] = { 0x1234, release };
+	const struct ri_range ranges[] = {
+		{ 0x800000, 0x800000 + sizeof(descriptor), (const uint8_t *)descriptor,
+		  RI_RANGE_PRESENT, RI_RANGE_READ | RI_RANGE_WRITE },
+		{ 0x400000, 0x401000, NULL, RI_RANGE_MISSING, RI_RANGE_READ | RI_RANGE_EXEC },
+	};
+	struct world *w = world_create();
+
+	for (size_t i = 0; i < 2; i++)
+		ri_image_add(w->target.image, &ranges[i]);
+	w->layout.conventions.items[0].descriptor.release =
+		(struct ri_field){ .is_present = true, .offset_bytes = 8, .size_bytes = 8 };
+	w->types[0].descriptor = w->types[2].descriptor = 0x800000; /* [2] has no objects */
+	world_check(w);
+	assert_int_equal(w->findings.count, finding_count);
+	if (finding_count) {
+		assert_string_equal(world_only(w, "bad-type")->fingerprint, "bad-type:conn");
+		assert_string_equal(finding_last(world_only(w, "bad-type")), "objects conn");
+	}
+	world_destroy(w);
+}
+
+static void test_release_function_must_be_code(void **state)
+{
+	(void)state;
+	check_release(0x800000, 1);
+	check_release(0x400010, 0); /* code, though it is not there */
+	check_release(0x900000, 0); /* nothing is known of it */
+	check_release(0, 0);
+}
+
 static void check_bad_count(uint32_t bits, int64_t count, const char *text)
 {
 	struct world *w = spoilt(bits);
@@ -456,6 +490,7 @@ int main(void)
 		cmocka_unit_test(test_freed_magic_needs_a_holder),
 		cmocka_unit_test(test_bad_group_magic),
 		cmocka_unit_test(test_bad_type),
+		cmocka_unit_test(test_release_function_must_be_code),
 		cmocka_unit_test(test_bad_count),
 		cmocka_unit_test(test_dead_and_unheld_is_no_finding),
 		cmocka_unit_test(test_dangling),
