@@ -82,7 +82,8 @@ static bool names_parent(const struct tree_walk *walk, uint64_t node, uint64_t v
 }
 
 /* Whether `word` is the right link of `node` and the left one leads to `child` too. */
-static bool is_left_child(const struct tree_walk *walk, uint64_t node, uint64_t word, uint64_t child)
+static bool is_left_child(const struct tree_walk *walk, uint64_t node, uint64_t word,
+			  uint64_t child)
 {
 	uint64_t left;
 

@@ -12,6 +12,7 @@
 
 #include <stdlib.h>
 
+#include "census/extents.h"
 #include "census/finder.h"
 #include "debug/modules.h"
 
@@ -335,7 +336,35 @@ static void index_memberships(struct ri_population *population)
 	population->member_of_first = first;
 }
 
-static void place_typed_blocks(struct ri_finder *finder, struct ri_population *population);
+static int compare_typed(const void *a, const void *b)
+{
+	const struct ri_typed_block *x = a, *y = b;
+
+	return x->block < y->block ? -1 : x->block > y->block;
+}
+
+/* Typed blocks without those that turned out to be objects. */
+static void place_typed_blocks(struct ri_finder *finder, struct ri_population *population)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < finder->typed.count; i++) {
+		const struct ri_typed_block *typed = &finder->typed.items[i];
+		uint64_t start = finder->heap->blocks[typed->block].addr;
+		uint32_t object = ri_population_find(population, start);
+		const struct ri_shape *shape = &finder->shapes->shapes.items[typed->shape];
+
+		if (object == RI_NONE ||
+		    ri_object_end(population, &population->objects[object]) <
+			    start + shape->element_bytes)
+			finder->typed.items[kept++] = *typed;
+	}
+	if (kept)
+		qsort(finder->typed.items, kept, sizeof(*finder->typed.items), compare_typed);
+	population->typed_blocks = finder->typed.items;
+	population->typed_block_count = kept;
+	finder->typed.items = NULL;
+}
 
 static void finish(struct ri_finder *finder, struct ri_groups *groups,
 		   struct ri_population *population)
@@ -377,36 +406,6 @@ static void finish(struct ri_finder *finder, struct ri_groups *groups,
 	finder->types.items = NULL;
 	finder->owner_tables.items = NULL;
 	finder->owner_tables.count = 0;
-}
-
-static int compare_typed(const void *a, const void *b)
-{
-	const struct ri_typed_block *x = a, *y = b;
-
-	return x->block < y->block ? -1 : x->block > y->block;
-}
-
-/* Typed blocks without those that turned out to be objects. */
-static void place_typed_blocks(struct ri_finder *finder, struct ri_population *population)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < finder->typed.count; i++) {
-		const struct ri_typed_block *typed = &finder->typed.items[i];
-		uint64_t start = finder->heap->blocks[typed->block].addr;
-		uint32_t object = ri_population_find(population, start);
-		const struct ri_shape *shape = &finder->shapes->shapes.items[typed->shape];
-
-		if (object == RI_NONE ||
-		    ri_object_end(population, &population->objects[object]) <
-			    start + shape->element_bytes)
-			finder->typed.items[kept++] = *typed;
-	}
-	if (kept)
-		qsort(finder->typed.items, kept, sizeof(*finder->typed.items), compare_typed);
-	population->typed_blocks = finder->typed.items;
-	population->typed_block_count = kept;
-	finder->typed.items = NULL;
 }
 
 /* What cannot be judged because nothing says which words are references. */
@@ -507,17 +506,15 @@ uint32_t ri_population_find(const struct ri_population *population, uint64_t add
 
 uint64_t ri_object_start(const struct ri_population *population, const struct ri_object *object)
 {
-	return object->addr - population->types[object->type].front_bytes;
+	return ri_extents_object_start(population, object);
 }
 
 uint64_t ri_object_end(const struct ri_population *population, const struct ri_object *object)
 {
-	const struct ri_counted_type *type = &population->types[object->type];
-
-	return object->addr - type->front_bytes + type->extent_bytes;
+	return ri_extents_object_end(population, object);
 }
 
 uint64_t ri_object_header(const struct ri_population *population, const struct ri_object *object)
 {
-	return object->addr + (uint64_t)population->types[object->type].header_offset;
+	return ri_extents_object_header(population, object);
 }

@@ -79,11 +79,20 @@ static bool lies_in_data(const struct ri_regions_input *input, uint64_t addr)
 
 static const struct ri_stack *find_stack(const ri_stack_list *stacks, uint32_t thread, uint64_t sp)
 {
-	for (size_t i = 0; i < stacks->count; i++)
-		if (stacks->items[i].thread == thread && sp >= stacks->items[i].start &&
-		    sp < stacks->items[i].end)
-			return &stacks->items[i];
-	return NULL;
+	size_t low = 0, high = stacks->count;
+	const struct ri_stack *stack;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (stacks->items[middle].thread < thread)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	stack = low < stacks->count ? &stacks->items[low] : NULL;
+	return stack && stack->thread == thread && sp >= stack->start && sp < stack->end ? stack
+										      : NULL;
 }
 
 static bool is_stack_range(const struct ri_range *range)

@@ -25,7 +25,8 @@ struct ri_stack {
 
 typedef RI_VEC(struct ri_stack) ri_stack_list;
 
-/* Appends what is found; the main thread has none, nor has one that was given
+/* Appends what is found, at most one for each thread, ascending by `thread` (those of
+ * ended threads last); the main thread has none, nor has one that was given
  * memory for its stack in a way that its control block does not tell. */
 void ri_stacks_find(const struct ri_target *target, const struct ri_heap *heap,
 		    ri_stack_list *list);
