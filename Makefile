@@ -152,6 +152,7 @@ check_steps = \
 	'gdb=bash tests/run-gdb $(BUILD)' \
 	'bad-input=bash tests/bad-input.sh $(BUILD)' \
 	'corrupt=bash tests/corrupt.sh $(BUILD)' \
+	'commands=bash tests/run-commands $(BUILD)' \
 	'workload=bash tests/workload.sh $(BUILD)' \
 	'mutate=bash tests/mutate.sh $(BUILD)'
 

@@ -29,6 +29,7 @@ struct ri_command {
 	const char *summary;     /* one line */
 	const char *help;        /* paragraphs, for `help NAME` and the manual */
 	bool needs_target;
+	bool is_text_only;       /* there is no JSON of it: --format=json is a usage error */
 	unsigned min_words, max_words; /* words behind the name that are no options */
 	/* words[0 .. word_count) are the command's words.  *ret_status is the exit status
 	 * (default 0).  RI_ERROR_USAGE prints the command's usage centrally. */

@@ -87,6 +87,7 @@ const struct ri_command ri_command_help = {
 	.summary = "explain the commands and the codes of findings",
 	.help = "Without an argument, lists the commands. With a command or the code of a "
 		"finding, explains it. 'help codes' lists the codes.",
+	.is_text_only = true,
 	.max_words = 1,
 	.run = run_help,
 };

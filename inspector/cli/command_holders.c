@@ -244,7 +244,7 @@ static void print_leak_root(struct ri_command_context *context, uint32_t object)
 	uint32_t root = graph->leak_root[object];
 	char *text;
 
-	if (root == RI_NONE || context->request.format[0] != 't')
+	if (root == RI_NONE)
 		return;
 	text = ri_describe_node(&describer, root);
 	if (root == object)
@@ -256,10 +256,45 @@ static void print_leak_root(struct ri_command_context *context, uint32_t object)
 	free(text);
 }
 
+/* What the text report says around the path. */
+static void list_reach(struct ri_command_context *context, uint32_t index)
+{
+	static const struct ri_column columns[] = {
+		{ "address", false }, { "type", false },   { "reach", false },
+		{ "leak_root", false }, { "behind", true }, { "bytes_behind", true },
+	};
+	const struct ri_analysis *analysis = context->analysis;
+	const struct ri_graph *graph = analysis->graph;
+	const struct ri_object *object = &analysis->population->objects[index];
+	uint32_t root = graph->leak_root[index];
+	char *addr = ri_format("%#" PRIx64, object->addr), *root_addr = NULL, *behind = NULL;
+	char *bytes_behind = NULL;
+	struct ri_listing *listing =
+		ri_listing_create(context->out, context->request.format, "reach", columns,
+				  sizeof(columns) / sizeof(columns[0]), &context->report);
+
+	if (root != RI_NONE)
+		root_addr = ri_format("%#" PRIx64, analysis->population->objects[root].addr);
+	if (root == index) {
+		behind = ri_format("%" PRIu32, graph->hangs_on_count[index]);
+		bytes_behind = ri_format("%" PRIu64, graph->hangs_on_bytes[index]);
+	}
+	ri_listing_add(listing,
+		       (const char *const[]){ addr, analysis->population->types[object->type].name,
+					      reach_words(graph->reach[index]), root_addr, behind,
+					      bytes_behind });
+	ri_listing_finish(listing);
+	free(addr);
+	free(root_addr);
+	free(behind);
+	free(bytes_behind);
+}
+
 static struct ri_error *run_why(struct ri_command_context *context, int word_count, char **words,
 				int *ret_status)
 {
 	const struct ri_analysis *analysis = context->analysis;
+	bool is_text = context->request.format[0] == 't';
 	uint32_t object;
 	struct ri_error *error = ri_command_take_object(analysis, words[0], &object);
 	uint64_t *path;
@@ -270,18 +305,21 @@ static struct ri_error *run_why(struct ri_command_context *context, int word_cou
 	if (error)
 		return error;
 	ri_command_say_meant(context, words[0]);
-	if (context->request.format[0] == 't') {
+	if (is_text) {
 		const struct ri_describer describer = ri_analysis_describer(analysis);
 		char *text = ri_describe_node(&describer, object);
 
 		fprintf(context->out, "%s: %s\n", text, reach_words(analysis->graph->reach[object]));
 		free(text);
+	} else {
+		list_reach(context, object);
 	}
 	path = find_path(analysis->holders, object, &count);
-	if (count)
+	if (count || !is_text)
 		print_path(context, path, count);
 	free(path);
-	print_leak_root(context, object);
+	if (is_text)
+		print_leak_root(context, object);
 	return NULL;
 }
 

@@ -113,5 +113,6 @@ const struct ri_command ri_command_profile = {
 		"be edited and passed back with --profile, and the names that did not bind with "
 		"their places. Without a target, prints the built-in profiles and checks and "
 		"prints those given with --profile.",
+	.is_text_only = true,
 	.run = run_profile,
 };

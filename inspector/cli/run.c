@@ -144,6 +144,9 @@ bool ri_command_prepare(const struct ri_options *options, int argc, char **argv,
 	error = ri_options_parse_report(&ret->request, argc, argv, &ret->word_count);
 	if (!error)
 		error = check_words(command, ret->word_count);
+	if (!error && command->is_text_only && strcmp(ret->request.format, "text"))
+		error = ri_error_create(RI_ERROR_USAGE, "'%s' prints text alone, no %s",
+					command->name, ret->request.format);
 	if (!error)
 		return true;
 	print_error(command, error);
