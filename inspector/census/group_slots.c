@@ -110,6 +110,8 @@ void ri_group_walk_slots(struct ri_groups *groups, struct ri_group *group)
 
 	if (!find_table(groups, group, rule, &table))
 		return;
+	group->slots = table.start;
+	group->slot_count = table.length;
 	for (uint64_t i = 0; i < table.length; i++) {
 		uint64_t slot = table.start + i * rule->slot_bytes;
 

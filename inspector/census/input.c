@@ -168,7 +168,7 @@ struct ri_holders *ri_holders_create(const struct ri_target *target,
 {
 	struct gathering g = { .modules = modules, .types = types };
 	uint32_t *shape_of_type = list_shapes(shapes, population);
-	struct ri_links *links = ri_links_create(population, shapes->layout, target->image);
+	struct ri_links *links = ri_links_create(population, shapes->layout);
 	struct ri_holders *holders;
 
 	gather(&g);

@@ -14,9 +14,6 @@
 
 #include "base/memory.h"
 
-/* Slots of one array or hash group: beyond this it is damage, not a length. */
-#define SLOTS_MAX (1ull << 32)
-
 struct span_list {
 	struct ri_link_span *items;
 	size_t count, capacity;
@@ -59,27 +56,19 @@ static void add_head(struct span_list *list, const struct ri_group_rule *rule, u
 }
 
 static void add_slots(struct span_list *list, const struct ri_group *group,
-		      const struct ri_group_rule *rule, const struct ri_image *image)
+		      const struct ri_group_rule *rule)
 {
-	uint64_t slots = group->head, length = rule->fixed_length;
-	struct ri_link_span span = { 0 };
-	int64_t stored;
+	struct ri_link_span span = { .start = group->slots };
 
-	if (rule->head_is_pointer && !ri_image_read_u64(image, group->head, &slots))
-		return;
-	if (!length && ri_field_read(image, group->struct_addr, &rule->length, &stored) &&
-	    stored > 0)
-		length = (uint64_t)stored;
-	if (!rule->slot_bytes || rule->slot_bytes > UINT32_MAX || length > SLOTS_MAX)
+	if (!rule->slot_bytes || rule->slot_bytes > UINT32_MAX)
 		return;
 	if (rule->kind == RI_LINK_HASH) {
-		add_head(list, rule, slots, (uint32_t)rule->slot_bytes, length);
+		add_head(list, rule, group->slots, (uint32_t)rule->slot_bytes, group->slot_count);
 		return;
 	}
-	span.start = slots;
 	span.stride = (uint32_t)rule->slot_bytes;
 	add_offset(&span, 0);
-	add_span(list, &span, length);
+	add_span(list, &span, group->slot_count);
 }
 
 static void add_nodes(struct span_list *list, const struct ri_population *population,
@@ -120,7 +109,7 @@ static void drop_overlaps(struct span_list *list)
 }
 
 struct ri_links *ri_links_create(const struct ri_population *population,
-				 const struct ri_layout *layout, const struct ri_image *image)
+				 const struct ri_layout *layout)
 {
 	struct ri_links *links = ri_calloc(1, sizeof(*links));
 	struct span_list list = { 0 };
@@ -133,7 +122,7 @@ struct ri_links *ri_links_create(const struct ri_population *population,
 			continue;
 		rule = &layout->groups.items[group->rule];
 		if (rule->kind == RI_LINK_ARRAY || rule->kind == RI_LINK_HASH)
-			add_slots(&list, group, rule, image);
+			add_slots(&list, group, rule);
 		else if (!rule->is_headless)
 			add_head(&list, rule, group->head, 0, 1);
 		if (rule->node_bytes)

@@ -13,7 +13,6 @@
 
 #include "census/population.h"
 #include "profile/layout.h"
-#include "target/image.h"
 
 #define RI_LINK_WORDS_MAX 4
 
@@ -32,7 +31,7 @@ struct ri_links {
 
 /* `layout` may be null: no links. */
 struct ri_links *ri_links_create(const struct ri_population *population,
-				 const struct ri_layout *layout, const struct ri_image *image);
+				 const struct ri_layout *layout);
 void ri_links_destroy(struct ri_links *links);
 
 /* Whether [start, end) has a part of any span. */

@@ -100,6 +100,8 @@ struct ri_group {
 	int64_t stored_count;
 	uint32_t break_first, break_count;   /* breaks[first .. first + count) */
 	uint64_t loop_node;      /* with RI_GROUP_LOOP: the node met twice */
+	uint64_t slots, slot_count; /* of arrays and hashes: the table that was walked, cut to
+				     * the memory that is there; 0, 0: none */
 	uint32_t state;          /* RI_GROUP_* */
 	struct ri_weight membership; /* resolved: FIXED or POSSIBLE */
 };

@@ -483,6 +483,8 @@ static void array_slots_hold_elements(void **state)
 	population = world_find(chain.w);
 	assert_int_equal(population->groups[0].member_count, 5);
 	assert_int_equal(population->groups[0].state, 0);
+	assert_int_equal(population->groups[0].slots, table);
+	assert_int_equal(population->groups[0].slot_count, 8);
 	for (uint32_t i = 0; i < 5; i++)
 		assert_int_equal(population->memberships[i].node, table + 8 * (i + 1));
 	world_put64(chain.w, table + 8, 0xdead0000);
@@ -493,6 +495,7 @@ static void array_slots_hold_elements(void **state)
 	assert_int_equal(population->foreign_node_count, 1);
 	assert_int_equal(population->breaks[0].word_addr, table + 8);
 	assert_int_equal(population->groups[0].state, RI_GROUP_INCOMPLETE);
+	assert_int_equal(population->groups[0].slot_count, 9); /* as many as its block has */
 	world_destroy(chain.w);
 }
 

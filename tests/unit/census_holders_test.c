@@ -729,7 +729,7 @@ static void link_words_by_address(void **state)
 	slots = add_block(&w, HEAP + 0x400, 104, RI_BLOCK_USED);
 	node = add_block(&w, HEAP + 0x500, 40, RI_BLOCK_USED);
 	*ri_push(&w.layout.groups) = (struct ri_group_rule){
-		.kind = RI_LINK_ARRAY, .head_is_pointer = true, .slot_bytes = 16, .fixed_length = 3
+		.kind = RI_LINK_ARRAY, .head_is_pointer = true, .slot_bytes = 16
 	};
 	*ri_push(&w.layout.groups) = (struct ri_group_rule){ .kind = RI_LINK_SLIST,
 							     .head_last_offset = -1,
@@ -737,6 +737,8 @@ static void link_words_by_address(void **state)
 							     .node_bytes = 40,
 							     .payload_offset = 24 };
 	add_group(&w, "array", DATA + 0x40, RI_NONE, RI_WEIGHT_FIXED, 1);
+	w.groups.items[0].slots = HEAP + 0x400;
+	w.groups.items[0].slot_count = 3;
 	add_member(&w, t.a);
 	add_group(&w, "list", DATA + 0x80, RI_NONE, RI_WEIGHT_FIXED, 1);
 	w.groups.items[1].rule = 1;

@@ -267,7 +267,7 @@ static inline void world_take_census(struct world *w)
 	w->population.membership_count = w->memberships.count;
 	w->population.typed_blocks = w->typed_blocks.items;
 	w->population.typed_block_count = w->typed_blocks.count;
-	w->links = ri_links_create(&w->population, &w->layout, w->target.image);
+	w->links = ri_links_create(&w->population, &w->layout);
 	w->holders = ri_holders_run(
 		&(struct ri_census_input){
 			.target = &w->target,
