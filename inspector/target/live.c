@@ -11,7 +11,7 @@
  * was just about to take a signal; that one is handed over when the thread is
  * released.
  *
- * All this runs in a helper thread, because the kernel releases a tracer's
+ * All this runs in a tracing thread, because the kernel releases a tracer's
  * threads when the tracer ends, whatever state they are in: also those that
  * never stopped (uninterruptible, such as the parent in vfork) and cannot be
  * detached.  If refinspect is killed, the same happens.
@@ -71,7 +71,7 @@ struct tracee {
 struct session {
 	struct ri_target *target;
 	struct ri_gaps *gaps;
-	struct ri_error *error; /* what the helper thread came to; null: success */
+	struct ri_error *error; /* what the tracing thread came to; null: success */
 	uint8_t *known;         /* a bit per thread number */
 	uint64_t started_ns;    /* the first interrupt, or 0 */
 	struct ri_live_buffer buffer; /* prepared for the copy; empty once it is taken */
@@ -408,7 +408,7 @@ static void release(struct session *session)
 		session->target->pause_ns = now_ns() - session->started_ns;
 }
 
-/* The helper thread: what it seized and could not detach is let go by its end. */
+/* The tracing thread: what it seized and could not detach is let go by its end. */
 static void *run_session(void *data)
 {
 	enum { ROUNDS_MAX = 1000 };
@@ -428,13 +428,13 @@ static void *run_session(void *data)
 }
 
 /*
- * Runs the helper thread.  Meanwhile the terminal cannot stop refinspect: the
+ * Runs the tracing thread.  Meanwhile the terminal cannot stop refinspect: the
  * process would stand still as long as refinspect does.
  */
 static struct ri_error *seize_and_copy(struct session *session)
 {
 	sigset_t terminal_stops, before;
-	pthread_t helper;
+	pthread_t tracer;
 	int failed;
 
 	ri_live_prepare(session->target->pid, &session->buffer);
@@ -443,11 +443,11 @@ static struct ri_error *seize_and_copy(struct session *session)
 	sigaddset(&terminal_stops, SIGTTIN);
 	sigaddset(&terminal_stops, SIGTTOU);
 	pthread_sigmask(SIG_BLOCK, &terminal_stops, &before);
-	failed = pthread_create(&helper, NULL, run_session, session);
+	failed = pthread_create(&tracer, NULL, run_session, session);
 	if (failed)
 		session->error = ri_error_create_errno(failed, "a thread cannot be created");
 	else
-		pthread_join(helper, NULL);
+		pthread_join(tracer, NULL);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return session->error;
 }
