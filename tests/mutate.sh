@@ -25,9 +25,10 @@ trap '[ -z "$pid" ] || kill -KILL "$pid" 2>/dev/null; rm -rf "$work"' EXIT
 make_core() {
 	local waited=0
 
+	rm -f "$work/truth" # or the READY of the fixture before would be read
 	"$build/fixtures/O2/$1" >"$work/truth" </dev/null &
 	pid=$!
-	until grep -q '^READY$' "$work/truth"; do
+	until grep -qs '^READY$' "$work/truth"; do
 		kill -0 "$pid" 2>/dev/null && [ $waited -lt 3000 ] || return 1
 		sleep 0.02
 		waited=$((waited + 1))
