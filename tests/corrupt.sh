@@ -37,13 +37,14 @@ make_core() {
 	pid=
 }
 
-# FILE OPTION...: damages the file, which the options name by a last `@`.
+# WAY FILE OPTION...: damages the file, which the options name by a last `@`.
 corrupt() {
-	local file=$1
+	local way=$1 file=$2
 
-	shift
+	shift 2
 	runs=$((runs + 1))
-	"$build/tests/tools/corrupt" --trials="$trials" --seed=$((seed * 100 + runs)) "$file" -- \
+	"$build/tests/tools/corrupt" --trials="$trials" --seed=$((seed * 100 + runs)) \
+		$way "$file" -- \
 		"$build/refinspect" --time-limit=20 "$@" || status=1
 }
 
@@ -55,9 +56,9 @@ for name in surplus nested plain-cycle heap-damage; do
 	fi
 done
 cp "$build/fixtures/O2/surplus" "$work/program"
-corrupt "$work/surplus" @
-corrupt "$work/nested" --format=json @
-corrupt "$work/heap-damage" @ leaks
-corrupt "$work/plain-cycle" --profile="$fixtures/plain.yaml" @
-corrupt "$work/program" -e @ "$work/surplus"
+corrupt --never-clean "$work/surplus" @
+corrupt --never-clean "$work/nested" --format=json @
+corrupt '' "$work/heap-damage" @ leaks
+corrupt --never-clean "$work/plain-cycle" --profile="$fixtures/plain.yaml" @
+corrupt --never-clean "$work/program" -e @ "$work/surplus"
 exit $status

@@ -2,12 +2,13 @@
 /*
  * Bitmap-and-rank index over sorted span starts: see span_index.h.
  *
- * The starts are cut into clusters wherever a span begins further than
- * CLUSTER_GAP behind the one before it; a cluster's bitmap covers its spans
- * from the first start to the last end.  A record holds the bits of 64 granules
- * and how many bits the index has before them, so that a question reads one
- * record (16 bytes) after a binary search over the clusters, of which a process
- * has a few dozen.
+ * The starts are cut into clusters wherever one lies further than CLUSTER_GAP
+ * behind the one before it; a cluster's bitmap covers its starts, from the first
+ * to the last.  What lies behind the last start, up to the furthest end or the next
+ * cluster, has that start for an answer, and no bits: a block may be as large as the
+ * address space.  A record holds the bits of 64 granules and how many bits the index
+ * has before them, so that a question reads one record (16 bytes) after a binary
+ * search over the clusters, of which a process has a few dozen.
  *
  * Spans that start in the same granule share its bit.  Only where that happens
  * does the index keep a table from bit number to span.
@@ -21,7 +22,7 @@
 
 #define GRANULE_SHIFT 3
 #define GRANULES_PER_RECORD 64
-#define CLUSTER_GAP (1u << 20)
+#define CLUSTER_GAP (4u << 20)
 
 struct record {
 	uint64_t bits;
@@ -29,8 +30,10 @@ struct record {
 };
 
 struct cluster {
-	uint64_t start, end;   /* [start, end) in the target, start on a record boundary */
-	uint64_t first_record; /* into records[] */
+	uint64_t start, end;   /* [start, end) in the target, start on a granule */
+	/* records[first_record .. first_record + record_count), and one without bits for what
+	 * lies behind them */
+	uint64_t first_record, record_count;
 };
 
 struct ri_span_index {
@@ -51,34 +54,44 @@ struct spans {
 	const void *data;
 };
 
+/* The cluster's last start is `start`, and its spans end at `end` at the latest; returns
+ * the number of the first record behind it. */
+static uint64_t end_cluster(struct cluster *cluster, uint64_t start, uint64_t end)
+{
+	cluster->end = end;
+	cluster->record_count = (start - cluster->start) / RECORD_BYTES + 1;
+	return cluster->first_record + cluster->record_count + 1;
+}
+
 /* Cuts the spans into clusters; returns how many records they need. */
 static uint64_t cut_into_clusters(struct ri_span_index *index, const struct spans *spans)
 {
-	uint64_t record_count = 0;
+	uint64_t record_count = 0, last_start = 0, last_end = 0;
 	struct cluster *cluster = NULL;
 
 	for (size_t i = 0; i < spans->count; i++) {
 		uint64_t start = spans->start_of(spans->data, i);
 		uint64_t end = spans->end_of(spans->data, i);
 
-		if (!cluster || (start > cluster->end && start - cluster->end > CLUSTER_GAP)) {
+		if (!cluster || start - last_start > CLUSTER_GAP) {
+			uint64_t granule = start >> GRANULE_SHIFT << GRANULE_SHIFT;
+
 			if (cluster)
-				record_count += (cluster->end - cluster->start) / RECORD_BYTES + 1;
+				record_count = end_cluster(cluster, last_start,
+							   last_end < granule ? last_end : granule);
 			index->clusters = ri_grow(index->clusters, &index->cluster_capacity,
 						  index->cluster_count + 1, sizeof(*cluster));
 			cluster = &index->clusters[index->cluster_count++];
-			cluster->start = start & ~(RECORD_BYTES - 1);
-			cluster->end = start + 1;
+			cluster->start = granule;
 			cluster->first_record = record_count;
 		}
-		if (start >= cluster->end)
-			cluster->end = start + 1;
-		if (end > cluster->end)
-			cluster->end = end;
+		if (start >= last_end)
+			last_end = start + 1;
+		if (end > last_end)
+			last_end = end;
+		last_start = start;
 	}
-	if (cluster)
-		record_count += (cluster->end - cluster->start) / RECORD_BYTES + 1;
-	return record_count;
+	return cluster ? end_cluster(cluster, last_start, last_end) : 0;
 }
 
 /* Sets the bits; returns how many spans found their granule's bit already set. */
@@ -138,8 +151,7 @@ struct ri_span_index *ri_span_index_create(size_t count,
 	uint64_t record_count = cut_into_clusters(index, &spans);
 
 	for (size_t i = 0; i < index->cluster_count; i++)
-		if (index->clusters[i].end - index->clusters[i].start >
-		    index->largest.end - index->largest.start)
+		if (index->clusters[i].record_count > index->largest.record_count)
 			index->largest = index->clusters[i];
 	index->records_bytes = (record_count + 1) * sizeof(*index->records);
 	index->records = ri_table_create(index->records_bytes);
@@ -184,21 +196,27 @@ static const struct cluster *find_cluster(const struct ri_span_index *index, uin
 	return &index->clusters[low];
 }
 
+static uint64_t record_of(const struct cluster *cluster, uint64_t addr)
+{
+	uint64_t record = (addr - cluster->start) / RECORD_BYTES;
+
+	return cluster->first_record +
+	       (record < cluster->record_count ? record : cluster->record_count);
+}
+
 uint32_t ri_span_index_find(const struct ri_span_index *index, uint64_t addr)
 {
 	const struct cluster *cluster = find_cluster(index, addr);
 	const struct record *record;
-	uint64_t granule, mask, bit_number, first_rank;
+	uint64_t granule, mask, bit_number;
 
 	if (!cluster)
 		return RI_SPAN_NONE;
 	granule = (addr - cluster->start) >> GRANULE_SHIFT;
-	record = &index->records[cluster->first_record + granule / GRANULES_PER_RECORD];
+	record = &index->records[record_of(cluster, addr)];
 	mask = ~0ull >> (GRANULES_PER_RECORD - 1 - granule % GRANULES_PER_RECORD);
+	/* at least 1: a cluster starts with a span */
 	bit_number = record->rank + (uint64_t)__builtin_popcountll(record->bits & mask);
-	first_rank = index->records[cluster->first_record].rank;
-	if (bit_number == first_rank)
-		return RI_SPAN_NONE;
 	return index->last_span ? index->last_span[bit_number - 1] : (uint32_t)(bit_number - 1);
 }
 
@@ -207,6 +225,5 @@ void ri_span_index_prefetch(const struct ri_span_index *index, uint64_t addr)
 	const struct cluster *cluster = find_cluster(index, addr);
 
 	if (cluster)
-		__builtin_prefetch(&index->records[cluster->first_record +
-						   (addr - cluster->start) / RECORD_BYTES]);
+		__builtin_prefetch(&index->records[record_of(cluster, addr)]);
 }

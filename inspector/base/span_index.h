@@ -6,7 +6,8 @@
  * A bitmap with one bit per granule (8 bytes) of the covered ranges and a
  * running rank per 64 bits; two memory accesses a question.  Starts are split
  * into clusters where the gap between neighbours is large, so that the bitmap
- * is in proportion to the memory that holds spans, not to the address space.
+ * is in proportion to the memory that holds starts, not to the address space
+ * nor to the largest span.
  */
 #ifndef RI_BASE_SPAN_INDEX_H
 #define RI_BASE_SPAN_INDEX_H
@@ -36,10 +37,11 @@ void ri_span_index_bounds(const struct ri_span_index *index, uint64_t *ret_low,
 			  uint64_t *ret_high);
 
 /*
- * The last span whose start lies at or before the end of addr's granule, in
- * addr's cluster; RI_SPAN_NONE if there is none.  The caller compares with the
- * span's start (it may begin up to 7 bytes after addr, then the one before it is
- * meant) and with its end.  Of spans that start in one granule the last is given.
+ * The last span whose start lies at or before the end of addr's granule;
+ * RI_SPAN_NONE if there is none, or if it is far away and no span reaches addr.
+ * The caller compares with the span's start (it may begin up to 7 bytes after addr,
+ * then the one before it is meant) and with its end.  Of spans that start in one
+ * granule the last is given.
  */
 uint32_t ri_span_index_find(const struct ri_span_index *index, uint64_t addr);
 

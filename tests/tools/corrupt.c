@@ -8,6 +8,7 @@
  *		--seed=N     printed
  *		--trial=N    only this one
  *		--keep=FILE  of the last trial made
+ *		--never-clean  status 0 is wrong: the undamaged FILE has findings
  *
  * Each trial damages a copy of FILE and runs the command, in which a word `@` (or
  * the end of a word, as in `--core=@`) stands for the copy.  An executable keeps its
@@ -43,6 +44,7 @@ struct options {
 	uint64_t seed;
 	long trial; /* -1: all */
 	const char *keep, *file;
+	bool is_never_clean;
 	char **command;
 };
 
@@ -260,7 +262,7 @@ __attribute__((noreturn)) static void run_command(char **command, const char *pa
 }
 
 /* What is wrong with how the command ended; null: nothing. */
-static const char *judge(int status, const char *complaint)
+static const char *judge(const struct options *options, int status, const char *complaint)
 {
 	size_t lines = 0;
 
@@ -278,6 +280,8 @@ static const char *judge(int status, const char *complaint)
 		return "complained in more than one line";
 	if (WEXITSTATUS(status) == 2 && !lines)
 		return "did not say why it ended with status 2";
+	if (WEXITSTATUS(status) == 0 && options->is_never_clean)
+		return "called it clean";
 	return NULL;
 }
 
@@ -319,7 +323,7 @@ static bool make_trial(const struct options *options, const char *path, unsigned
 	close(complaint);
 	if (WIFEXITED(status) && WEXITSTATUS(status) < 4)
 		statuses[WEXITSTATUS(status)]++;
-	wrong = judge(status, text);
+	wrong = judge(options, status, text);
 	if (wrong)
 		printf("--seed=%" PRIu64 " --trial=%u: %s (status %#x): %s\n", options->seed, trial,
 		       wrong, status, text);
@@ -333,6 +337,7 @@ static void parse(int argc, char **argv, struct options *options)
 		{ "seed", required_argument, NULL, 's' },
 		{ "trial", required_argument, NULL, 't' },
 		{ "keep", required_argument, NULL, 'k' },
+		{ "never-clean", no_argument, NULL, 'c' },
 		{ NULL, 0, NULL, 0 },
 	};
 	int c;
@@ -350,6 +355,9 @@ static void parse(int argc, char **argv, struct options *options)
 			break;
 		case 'k':
 			options->keep = optarg;
+			break;
+		case 'c':
+			options->is_never_clean = true;
 			break;
 		default:
 			exit(2);

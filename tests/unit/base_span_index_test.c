@@ -97,12 +97,49 @@ static void spans_sharing_a_granule_give_the_last(void **state)
 	ri_span_index_destroy(index);
 }
 
+/* A span that holds others far apart in it, and one that reaches to the end. */
+static void spans_may_be_as_large_as_memory(void **state)
+{
+	const uint64_t tib = UINT64_C(1) << 40;
+	const struct span spans[] = {
+		{ 0x1000, 100 * tib },          { 0x1008, 0x1010 },
+		{ 50 * tib + 4, 50 * tib + 8 }, { 50 * tib + 64, 50 * tib + 128 },
+		{ 200 * tib, UINT64_MAX },      { 201 * tib, 201 * tib + 8 },
+	};
+	struct ri_span_index *index = create(spans, 6);
+	uint64_t low, high;
+
+	(void)state;
+	for (size_t i = 0; i < 6; i++)
+		for (int offset = 0; offset < 4096; offset += 8)
+			if (spans[i].start + (uint64_t)offset < spans[i].end)
+				assert_int_equal(
+					ri_span_index_find(index,
+							   spans[i].start + (uint64_t)offset),
+					slow_find(spans, 6, spans[i].start + (uint64_t)offset));
+	assert_int_equal(ri_span_index_find(index, 0xfff), RI_SPAN_NONE);
+	assert_int_equal(ri_span_index_find(index, 10 * tib), 1);
+	assert_int_equal(ri_span_index_find(index, 50 * tib - 1), 1);
+	assert_int_equal(ri_span_index_find(index, 50 * tib), 2);
+	assert_int_equal(ri_span_index_find(index, 60 * tib), 3);
+	assert_int_equal(ri_span_index_find(index, 100 * tib - 1), 3);
+	assert_int_equal(ri_span_index_find(index, 100 * tib), RI_SPAN_NONE);
+	assert_int_equal(ri_span_index_find(index, 200 * tib), 4);
+	assert_int_equal(ri_span_index_find(index, 300 * tib), 5);
+	assert_int_equal(ri_span_index_find(index, UINT64_MAX - 1), 5);
+	ri_span_index_bounds(index, &low, &high);
+	assert_int_equal(low, 0x1000);
+	assert_true(high == UINT64_MAX);
+	ri_span_index_destroy(index);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(empty_index_finds_nothing),
 		cmocka_unit_test(random_spans_match_linear_search),
 		cmocka_unit_test(spans_sharing_a_granule_give_the_last),
+		cmocka_unit_test(spans_may_be_as_large_as_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
