@@ -153,6 +153,7 @@ check_steps = \
 	'bad-input=bash tests/bad-input.sh $(BUILD)' \
 	'corrupt=bash tests/corrupt.sh $(BUILD)' \
 	'commands=bash tests/run-commands $(BUILD)' \
+	'prompt=bash tests/run-prompt $(BUILD)' \
 	'workload=bash tests/workload.sh $(BUILD)' \
 	'mutate=bash tests/mutate.sh $(BUILD)'
 

@@ -55,13 +55,14 @@ static bool is_for_a_shell(const char *line)
 	return false;
 }
 
+/* Prints what the command wrote, nothing more once Ctrl-C was typed. */
 static struct ri_error *publish(int output, int *status)
 {
 	const volatile sig_atomic_t *is_interrupted = ri_prompt_line_interrupted();
 	struct ri_error *error = ri_publish_until(output, STDOUT_FILENO, "standard output",
 						  is_interrupted);
 
-	/* the command itself was not interrupted: that would be its status already */
+	/* a command that died of it has that status already, and was told about */
 	if (*is_interrupted && *status != STATUS_INTERRUPTED) {
 		fprintf(stderr, "\nrefinspect: interrupted\n");
 		*status = STATUS_INTERRUPTED;
@@ -104,7 +105,6 @@ static bool run_line(const struct ri_options *options, struct ri_server **server
 		*status = RI_STATUS_UNUSABLE;
 		return true;
 	}
-	*ri_prompt_line_interrupted() = 0;
 	error = ri_server_run(*server, line, status, &output);
 	if (error && error->code != RI_ERROR_USAGE) {
 		*status = RI_STATUS_UNUSABLE;

@@ -160,7 +160,7 @@ void ri_prompt_line_catch_interrupts(void)
 	sigaction(SIGINT, &action, NULL);
 }
 
-volatile sig_atomic_t *ri_prompt_line_interrupted(void)
+const volatile sig_atomic_t *ri_prompt_line_interrupted(void)
 {
 	return &prompt.is_interrupted;
 }

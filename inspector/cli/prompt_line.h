@@ -16,7 +16,7 @@ void ri_prompt_line_close(void);
 
 /* The next line as it was typed at the terminal, a new string owned by the
  * caller; null at the end of input.  Ctrl-C clears what was typed and starts
- * anew, wherever in editing it comes. */
+ * anew, wherever in editing it comes; one that comes behind the line stays set. */
 char *ri_prompt_line_read(void);
 
 /* The next line of a standard input that is no terminal. */
@@ -24,7 +24,7 @@ char *ri_prompt_line_read_plain(void);
 
 /* Handles Ctrl-C from here on: it only sets ri_prompt_line_interrupted(). */
 void ri_prompt_line_catch_interrupts(void);
-/* Set by Ctrl-C, cleared by whoever has seen it. */
-volatile sig_atomic_t *ri_prompt_line_interrupted(void);
+/* Whether Ctrl-C came since the last line was read. */
+const volatile sig_atomic_t *ri_prompt_line_interrupted(void);
 
 #endif
