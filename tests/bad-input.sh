@@ -352,7 +352,7 @@ kill -CONT $analysis
 wait $pid
 status=$?
 judge_refusal 'not done after 1 seconds' 1 1 "--time-limit=1"
-for signal in SEGV ABRT KILL; do
+for signal in ILL ABRT KILL; do # a sanitizer would catch SEGV
 	stop_analysis
 	kill -$signal $analysis
 	kill -CONT $analysis 2>/dev/null
