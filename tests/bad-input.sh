@@ -289,7 +289,7 @@ for _ in 1 2 3 4 5 6 7 8 9 10; do
 done
 refused 'zombie' "$refinspect" -p "${zombie:-0}"
 dump sleeping sleep 60
-reported 3 0 '^could not check: no counted type' "$refinspect" sleeping
+reported 3 0 '^could not check: .*no counted type was found' "$refinspect" sleeping
 
 # As somebody else, who can run it and not more.
 cp "$refinspect" program
