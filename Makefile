@@ -41,6 +41,8 @@ tool_programs := $(tool_sources:%.c=$(BUILD)/%)
 mutate := $(BUILD)/tests/mutate/mutate
 mutate_objects := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tests/mutate/*.c)))
 
+manual := $(BUILD)/refinspect.1
+
 .DEFAULT_GOAL := all
 .PHONY: all
 all: $(BUILD)/refinspect ## build the tool
@@ -133,7 +135,8 @@ run-fixtures:
 
 # ---- demonstration ----------------------------------------------------------
 
-jobs := -j$(shell nproc 2>/dev/null || echo 2)
+# As many at a time as there are processors, unless the user said how many.
+jobs = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc 2>/dev/null || echo 2))
 
 .PHONY: demo
 demo: setup-build ## install what is missing, build, inspect the core file of a sample program
@@ -154,6 +157,7 @@ check_steps = \
 	'corrupt=bash tests/corrupt.sh $(BUILD)' \
 	'commands=bash tests/run-commands $(BUILD)' \
 	'prompt=bash tests/run-prompt $(BUILD)' \
+	'install=bash tests/install.sh $(BUILD)' \
 	'workload=bash tests/workload.sh $(BUILD)' \
 	'mutate=bash tests/mutate.sh $(BUILD)'
 
@@ -169,7 +173,7 @@ check: setup-check ## install what is missing, build, and run every test
 	@$(MAKE) --no-print-directory run-check
 
 .PHONY: build-check run-check
-build-check: all $(unit_programs) $(tool_programs) fixtures $(BUILD)/tests/gdb/target
+build-check: all $(unit_programs) $(tool_programs) fixtures $(BUILD)/tests/gdb/target $(manual)
 run-check:
 	@sh tests/check.sh $(BUILD)/check $(check_steps)
 
@@ -203,20 +207,37 @@ help: ## list the targets
 
 # ---- installation -----------------------------------------------------------
 
+$(BUILD)/docs/manual: $(BUILD)/docs/manual.o $(BUILD)/librefinspect.a
+	$(call quiet,LD,$@)$(CC) $(CFLAGS) $(ri_ldflags) $(LDFLAGS) -o $@ $^ $(ri_libs)
+$(manual): $(BUILD)/docs/manual
+	$(call quiet,GEN,$@)./$< >$@.tmp && mv $@.tmp $@
+
+.PHONY: manual
+manual: $(manual) ## make the manual page
+
+docs := $(sort $(wildcard docs/*.md))
+prefix = $(DESTDIR)$(PREFIX)
+own_folders = $(prefix)/share/refinspect $(prefix)/share/doc/refinspect
 install_files = \
-	$(DESTDIR)$(PREFIX)/bin/refinspect \
-	$(DESTDIR)$(PREFIX)/include/refobj.h \
-	$(DESTDIR)$(PREFIX)/share/refinspect/refcheck.gdb
+	$(prefix)/bin/refinspect \
+	$(prefix)/include/refobj.h \
+	$(prefix)/share/refinspect/refcheck.gdb \
+	$(prefix)/share/man/man1/refinspect.1 \
+	$(docs:docs/%=$(prefix)/share/doc/refinspect/%)
 
 .PHONY: install
-install: all ## install below $(DESTDIR)$(PREFIX)
-	install -D -m 755 $(BUILD)/refinspect $(DESTDIR)$(PREFIX)/bin/refinspect
-	install -D -m 644 include/refobj.h $(DESTDIR)$(PREFIX)/include/refobj.h
-	install -D -m 644 gdbplugin/refcheck.gdb $(DESTDIR)$(PREFIX)/share/refinspect/refcheck.gdb
+install: all $(manual) ## install below $(DESTDIR)$(PREFIX)
+	install -D -m 755 $(BUILD)/refinspect $(prefix)/bin/refinspect
+	install -D -m 644 include/refobj.h $(prefix)/include/refobj.h
+	install -D -m 644 gdbplugin/refcheck.gdb $(prefix)/share/refinspect/refcheck.gdb
+	install -D -m 644 $(manual) $(prefix)/share/man/man1/refinspect.1
+	install -d $(prefix)/share/doc/refinspect
+	install -m 644 $(docs) $(prefix)/share/doc/refinspect
 
 .PHONY: uninstall
 uninstall: ## remove what `make install` put there
 	rm -f $(install_files)
-	-rmdir $(DESTDIR)$(PREFIX)/share/refinspect
+	@for d in $(own_folders); do \
+		[ ! -d $$d ] || rmdir --ignore-fail-on-non-empty $$d; done
 
 -include $(shell [ -d $(BUILD) ] && find $(BUILD) -name '*.d' -type f)

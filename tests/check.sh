@@ -9,6 +9,9 @@
 set -u
 logs=$1
 shift
+# what a step starts by make has no part in the outer make's job server
+MAKEFLAGS=$(printf '%s' "${MAKEFLAGS-}" | sed 's/ *-j[0-9]*\( \|$\)/ /; s/ *--jobserver-[a-z]*=[^ ]*//g')
+export MAKEFLAGS
 mkdir -p "$logs"
 passed=0
 failed=0
