@@ -60,6 +60,18 @@ void ri_gaps_add(struct ri_gaps *gaps, enum ri_gap_weight weight, const char *st
 	gap->count++;
 }
 
+void ri_gaps_move(struct ri_gaps *gaps, struct ri_gaps *from)
+{
+	for (size_t i = 0; i < from->count; i++) {
+		const struct ri_gap *gap = &from->items[i];
+
+		for (uint64_t n = 0; n < gap->count; n++)
+			ri_gaps_add(gaps, gap->weight, gap->stage, "%s", gap->message);
+	}
+	ri_gaps_deinit(from);
+	ri_gaps_init(from);
+}
+
 bool ri_gaps_has_serious(const struct ri_gaps *gaps)
 {
 	for (size_t i = 0; i < gaps->count; i++)

@@ -35,6 +35,9 @@ void ri_gaps_deinit(struct ri_gaps *gaps);
 void ri_gaps_add(struct ri_gaps *gaps, enum ri_gap_weight weight, const char *stage,
 		 const char *format, ...) __attribute__((format(printf, 4, 5)));
 
+/* Moves all of `from` behind those of `gaps`; `from` is empty then. */
+void ri_gaps_move(struct ri_gaps *gaps, struct ri_gaps *from);
+
 /* Whether any gap has RI_GAP_MATTERS. */
 bool ri_gaps_has_serious(const struct ri_gaps *gaps);
 

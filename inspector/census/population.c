@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The sequence of steps that finds a population, and its final form: sweep;
- * then traversal and groups in turn, until neither finds anything new; then
+ * The sequence of steps that finds a population, and its final form: sweep, what
+ * an earlier census showed to be lost; then traversal and groups in turn, until neither finds anything new; then
  * states, order, parents and index.
  *
  * What each step knows is in its own file; this one knows how their results
@@ -14,6 +14,7 @@
 
 #include "census/extents.h"
 #include "census/finder.h"
+#include "census/lost.h"
 #include "debug/modules.h"
 
 /*
@@ -429,7 +430,8 @@ struct ri_population *ri_population_create(const struct ri_target *target,
 					   const struct ri_modules *modules,
 					   struct ri_types *types, const struct ri_heap *heap,
 					   const struct ri_layout *layout,
-					   struct ri_shapes *shapes, struct ri_gaps *gaps)
+					   const struct ri_lost *lost, struct ri_shapes *shapes,
+					   struct ri_gaps *gaps)
 {
 	struct ri_population *population = ri_calloc(1, sizeof(*population));
 	struct ri_finder finder = {
@@ -451,6 +453,9 @@ struct ri_population *ri_population_create(const struct ri_target *target,
 	groups = ri_groups_create(&finder);
 	traversal = ri_traversal_create(&finder);
 	ri_traversal_variables(traversal);
+	for (size_t i = 0; lost && i < lost->objects.count; i++)
+		ri_finder_add(&finder, lost->objects.items[i].addr, lost->objects.items[i].type,
+			      RI_FOUND_CONTENT);
 	while (is_new) {
 		is_new = ri_traversal_run(traversal);
 		is_new |= ri_groups_run(groups);

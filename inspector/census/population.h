@@ -30,6 +30,7 @@ enum { /* how an object was found: ri_object.found */
 	RI_FOUND_VARIABLE = 16,  /* it is, or lies in, a static variable */
 	RI_FOUND_EMBEDDED = 32,  /* a member of another object */
 	RI_FOUND_ASSUMED = 64,   /* the user said so */
+	RI_FOUND_CONTENT = 128,  /* lost, and told by size and content alone: census/lost.h */
 };
 
 enum { /* ri_object.state */
@@ -154,15 +155,19 @@ struct ri_typed_block {
 
 struct ri_shapes;
 
+struct ri_lost;
+
 /*
- * Finds everything.  `shapes` gets the shapes of the types met.  All arguments
+ * Finds everything; `lost` (may be null) are objects that an earlier census of the same
+ * target showed to be lost.  `shapes` gets the shapes of the types met.  All arguments
  * must outlive the result.  Never fails.
  */
 struct ri_population *ri_population_create(const struct ri_target *target,
 					   const struct ri_modules *modules,
 					   struct ri_types *types, const struct ri_heap *heap,
 					   const struct ri_layout *layout,
-					   struct ri_shapes *shapes, struct ri_gaps *gaps);
+					   const struct ri_lost *lost, struct ri_shapes *shapes,
+					   struct ri_gaps *gaps);
 void ri_population_destroy(struct ri_population *population);
 
 /* The innermost object whose bytes contain `addr`, or RI_NONE. */

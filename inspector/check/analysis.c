@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Runs the stages of one analysis in their order and times each.  Knows which
+ * Runs the stages of one analysis in their order and times each.  Where the graph
+ * shows lost blocks that are evidently objects, the census is taken again with these
+ * known, since they hold others: its stages are values, and the new ones take the place
+ * of the old.  Knows which
  * stage reads which; what the stages do is theirs.  A stage that fails in parts
  * says so in the gaps; only an unusable target, executable or profile is an
  * error.
@@ -17,6 +20,7 @@
 #include "check/verdict.h"
 
 #define THREADS_MAX 8
+#define CENSUS_MAX 4 /* lost objects lead to more lost objects so often */
 
 static double now(void)
 {
@@ -31,6 +35,12 @@ static void end_stage(struct ri_analysis *analysis, const char *name, double *si
 {
 	double end = now();
 
+	for (size_t i = 0; i < analysis->stage_count; i++)
+		if (!strcmp(analysis->stages[i].name, name)) {
+			analysis->stages[i].seconds += end - *since;
+			*since = end;
+			return;
+		}
 	if (analysis->stage_count < RI_STAGE_MAX)
 		analysis->stages[analysis->stage_count++] =
 			(struct ri_stage_time){ name, end - *since };
@@ -93,23 +103,65 @@ static unsigned choose_thread_count(unsigned wanted)
 	return wanted || count < THREADS_MAX ? (unsigned)count : THREADS_MAX;
 }
 
-/* Everything that is found in memory: blocks, objects, holders, graph. */
-static void take_census(struct ri_analysis *analysis, unsigned thread_count, double *since)
+static void drop_census(struct ri_analysis *analysis)
 {
-	analysis->heap = ri_heap_create(analysis->target, analysis->modules, &analysis->gaps);
-	end_stage(analysis, "heap", since);
+	ri_graph_destroy(analysis->graph);
+	ri_holders_destroy(analysis->holders);
+	ri_population_destroy(analysis->population);
+	ri_shapes_destroy(analysis->shapes);
+}
+
+/* Objects, holders and graph; `lost` are objects that are known beforehand, or null. */
+static void take_census_with(struct ri_analysis *analysis, const struct ri_lost *lost,
+			     unsigned thread_count, struct ri_gaps *gaps, double *since)
+{
 	analysis->shapes = ri_shapes_create(analysis->layout, analysis->types);
 	analysis->population = ri_population_create(
 		analysis->target, analysis->modules, analysis->types, analysis->heap,
-		analysis->layout, analysis->shapes, &analysis->gaps);
+		analysis->layout, lost, analysis->shapes, gaps);
 	end_stage(analysis, "population", since);
 	analysis->holders =
 		ri_holders_create(analysis->target, analysis->modules, analysis->types,
 				  analysis->heap, analysis->population, analysis->shapes,
-				  choose_thread_count(thread_count), &analysis->gaps);
+				  choose_thread_count(thread_count), gaps);
 	end_stage(analysis, "holders", since);
 	analysis->graph = ri_graph_create(analysis->holders, analysis->population, analysis->heap);
 	end_stage(analysis, "graph", since);
+}
+
+/* Everything that is found in memory: blocks, objects, holders, graph; again while lost
+ * objects show.  What the census before the last one could not do does not count. */
+static void take_census(struct ri_analysis *analysis, unsigned thread_count, double *since)
+{
+	struct ri_lost known = { 0 };
+	struct ri_gaps gaps;
+
+	ri_gaps_init(&gaps);
+	analysis->heap = ri_heap_create(analysis->target, analysis->modules, &analysis->gaps);
+	end_stage(analysis, "heap", since);
+	take_census_with(analysis, NULL, thread_count, &gaps, since);
+	for (unsigned i = 0;; i++) {
+		struct ri_lost_input input = { analysis->target->image, analysis->types,
+					       analysis->layout, analysis->heap,
+					       analysis->population, analysis->graph };
+		struct ri_lost *lost = ri_lost_find(&input, i == CENSUS_MAX);
+
+		end_stage(analysis, "lost", since);
+		if (!lost->objects.count) {
+			ri_lost_tell(lost, &input, &gaps);
+			analysis->lost = lost;
+			break;
+		}
+		for (size_t k = 0; k < lost->objects.count; k++)
+			*ri_push(&known.objects) = lost->objects.items[k];
+		ri_lost_destroy(lost);
+		drop_census(analysis);
+		ri_gaps_deinit(&gaps);
+		ri_gaps_init(&gaps);
+		take_census_with(analysis, &known, thread_count, &gaps, since);
+	}
+	ri_vec_deinit(&known.objects);
+	ri_gaps_move(&analysis->gaps, &gaps);
 }
 
 static void run_checks(struct ri_analysis *analysis)
@@ -202,10 +254,8 @@ void ri_analysis_destroy(struct ri_analysis *analysis)
 		return;
 	ri_findings_destroy(analysis->findings);
 	free(analysis->causes);
-	ri_graph_destroy(analysis->graph);
-	ri_holders_destroy(analysis->holders);
-	ri_population_destroy(analysis->population);
-	ri_shapes_destroy(analysis->shapes);
+	ri_lost_destroy(analysis->lost);
+	drop_census(analysis);
 	ri_heap_destroy(analysis->heap);
 	ri_layout_destroy(analysis->layout);
 	for (size_t i = 0; i < analysis->profile_count; i++)

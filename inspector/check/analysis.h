@@ -14,6 +14,7 @@
 #include "base/gaps.h"
 #include "census/graph.h"
 #include "census/holders.h"
+#include "census/lost.h"
 #include "census/population.h"
 #include "census/shapes.h"
 #include "check/finding.h"
@@ -56,6 +57,7 @@ struct ri_analysis {
 	struct ri_population *population;
 	struct ri_holders *holders;
 	struct ri_graph *graph;
+	struct ri_lost *lost;    /* what may be lost objects; null: not looked for */
 	uint8_t *causes;         /* per object, see check/cause.h; null: found when asked for */
 	struct ri_findings *findings;
 	struct ri_stage_time stages[RI_STAGE_MAX];

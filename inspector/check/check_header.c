@@ -57,6 +57,7 @@ static void explain_found(struct ri_finding *finding, uint32_t found)
 		{ RI_FOUND_EMBEDDED, "the object around it" },
 		{ RI_FOUND_MAGIC, "its magic" },
 		{ RI_FOUND_ASSUMED, "the user's word" },
+		{ RI_FOUND_CONTENT, "its size and content alone" },
 	};
 
 	for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++)

@@ -132,6 +132,8 @@ static void report(const struct ri_check *check, const struct ri_analysis *analy
 		finding, "%s 0x%" PRIx64 ": count %" PRId64 ", and no path leads to it from a root",
 		finding->type_name, finding->addr, finding->stored);
 	ri_finding_identify(finding, NULL);
+	if (analysis->population->objects[object].found == RI_FOUND_CONTENT)
+		ri_finding_explain(finding, "known by the size and content of its block alone");
 	explain_chain(finding, analysis, chains, object);
 	explain_group(finding, analysis, object);
 	ri_finding_explain_holders(finding, analysis, object);

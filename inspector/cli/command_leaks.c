@@ -62,6 +62,14 @@ static struct ri_error *run_leaks(struct ri_command_context *context, int word_c
 			"besides, %" PRIu32 " blocks without a counted object, %" PRIu64
 			" bytes, are unreachable\n",
 			graph->plain_leak_count, graph->plain_leak_bytes);
+	for (size_t i = 0; context->request.format[0] == 't' && analysis->lost &&
+			   i < analysis->lost->doubts.count; i++) {
+		char *doubt = ri_lost_doubt_words(&analysis->lost->doubts.items[i]);
+
+		if (!analysis->lost->doubts.items[i].is_reachable)
+			fprintf(context->out, "could not check: %s\n", doubt);
+		free(doubt);
+	}
 	return NULL;
 }
 

@@ -70,7 +70,7 @@ static int set_up(void **state)
 	s->layout = ri_layout_create(&profile, &is_user, 1, s->types, s->modules, &s->gaps);
 	s->heap = ri_heap_create(s->target, s->modules, &s->gaps);
 	s->shapes = ri_shapes_create(s->layout, s->types);
-	s->population = ri_population_create(s->target, s->modules, s->types, s->heap, s->layout,
+	s->population = ri_population_create(s->target, s->modules, s->types, s->heap, s->layout, NULL,
 					     s->shapes, &s->gaps);
 	*state = s;
 	return 0;

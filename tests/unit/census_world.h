@@ -252,7 +252,7 @@ static inline const struct ri_population *world_find(struct world *w)
 	w->heap.index = ri_span_index_create(w->blocks.count, world_block_start, world_block_end,
 					     w->blocks.items);
 	w->shapes = ri_shapes_create(&w->layout, NULL);
-	w->population = ri_population_create(&w->target, NULL, NULL, &w->heap, &w->layout,
+	w->population = ri_population_create(&w->target, NULL, NULL, &w->heap, &w->layout, NULL,
 					     w->shapes, &w->gaps);
 	return w->population;
 }

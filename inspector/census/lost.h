@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A second look at what nothing leads to.  Objects of a type without magic and
+ * descriptor are found through pointers and groups alone; one that leaked is then a
+ * used block like any other.  Its size and its content may still tell what it is.
+ */
+#ifndef RI_CENSUS_LOST_H
+#define RI_CENSUS_LOST_H
+
+#include "base/memory.h"
+#include "census/graph.h"
+
+struct ri_lost_object {
+	uint64_t addr;           /* P */
+	uint32_t type;           /* index into layout->types[] */
+};
+
+/* Blocks that may be objects and cannot be told. */
+struct ri_lost_doubt {
+	char *types;             /* "conn", "conn or session" */
+	bool is_reachable;       /* something untyped leads there; `types` has no object at all */
+	uint64_t count, bytes;
+};
+
+struct ri_lost {
+	RI_VEC(struct ri_lost_object) objects; /* evident ones, ascending by address */
+	RI_VEC(struct ri_lost_doubt) doubts;
+};
+
+/* What the stages before found, all of one census. */
+struct ri_lost_input {
+	const struct ri_image *image;
+	struct ri_types *types;  /* null: no debug information */
+	const struct ri_layout *layout;
+	const struct ri_heap *heap;
+	const struct ri_population *population;
+	const struct ri_graph *graph;
+};
+
+/*
+ * Judges every used block that has neither object nor type: see lost.c.  With
+ * `no_objects` evident ones are doubts like any other.  Never fails.
+ */
+struct ri_lost *ri_lost_find(const struct ri_lost_input *input, bool no_objects);
+void ri_lost_destroy(struct ri_lost *lost);
+
+/* A doubt in one line, owned by the caller. */
+char *ri_lost_doubt_words(const struct ri_lost_doubt *doubt);
+
+/* Tells the doubts, and the types of the user's profiles that have no object. */
+void ri_lost_tell(const struct ri_lost *lost, const struct ri_lost_input *input,
+		  struct ri_gaps *gaps);
+
+#endif
