@@ -13,10 +13,11 @@
 # are pointers to the objects that were shown.
 #
 # Why it is written as it is: refcheck, refcheck run and refcheck why are parsed in
-# the user's language, so they may hold only `with`, `eval` and `if $argc`; every
-# shell part ends in `cat >/dev/null`, because a gdb without Python dies of SIGPIPE
-# when a reader leaves early; arguments travel as lines, because the shell must not
-# see them.
+# the user's language, so they may hold only `pipe`, `with`, `eval` and `if $argc`;
+# they begin with changes of language whose output is thrown away, because gdb
+# warns of the first one in a frame of another language; every shell part ends in
+# `cat >/dev/null`, because a gdb without Python dies of SIGPIPE when a reader leaves
+# early; arguments travel as lines, because the shell must not see them.
 
 define-prefix refcheck
 set $refcheck_confirm = $_gdb_setting ("confirm")
@@ -114,6 +115,7 @@ define _refcheck_why
 end
 
 define refcheck
+  pipe with language c++ -- with language c -- echo | cat >/dev/null
   with language c -- _refcheck_begin $argc
   eval "eval \"pipe -d @refcheck@ -- with language c -- _refcheck_ctx %%.%ds@refcheck@ %%s\", $refcheck_argv, $refcheck_sh", 7 * $argc
   with language c -- _refcheck_take run
@@ -129,6 +131,7 @@ $ref1, $ref2, ...: pointers to the objects that were shown.
 end
 
 define refcheck run
+  pipe with language c++ -- with language c -- echo | cat >/dev/null
   with language c -- _refcheck_begin $argc
   eval "eval \"pipe -d @refcheck@ -- with language c -- _refcheck_ctx %%.%ds@refcheck@ %%s\", $refcheck_argv, $refcheck_sh", 7 * $argc
   with language c -- _refcheck_take run
@@ -140,6 +143,7 @@ Usage: refcheck [run] COMMAND [ARGUMENT...]
 end
 
 define refcheck why
+  pipe with language c++ -- with language c -- echo | cat >/dev/null
   with language c -- _refcheck_begin 2
   if $argc
     eval "eval \"eval \\\"with language c -- set $refcheck_why = 0x%%%%lx\\\", (%%.%ds)\", $refcheck_argv", 7 * $argc
