@@ -102,6 +102,7 @@ reported() { # STATUSES LINE PATTERN COMMAND...
 
 # Sets pid to a program that says READY or needs no more than to be started.
 start() {
+	: >said
 	"$@" >said </dev/null 2>/dev/null &
 	pid=$!
 	children="$children $pid"
