@@ -106,11 +106,6 @@ void *ri_grow(void *p, size_t *capacity, size_t needed, size_t size_bytes)
 	return p;
 }
 
-void ri_zero(void *p, size_t size_bytes)
-{
-	memset(p, 0, size_bytes);
-}
-
 void ri_free_and_null(void **p)
 {
 	free(*p);

@@ -47,15 +47,16 @@ void *ri_grow(void *p, size_t *capacity, size_t needed, size_t size_bytes);
 	}
 
 #define ri_push(vec)                                                                               \
-	((vec)->items = ri_grow((vec)->items, &(vec)->capacity, (vec)->count + 1,                  \
-				sizeof(*(vec)->items)),                                            \
-	 ri_zero(&(vec)->items[(vec)->count], sizeof(*(vec)->items)),                              \
+	((vec)->count < (vec)->capacity                                                            \
+		 ? (void)0                                                                         \
+		 : (void)((vec)->items = ri_grow((vec)->items, &(vec)->capacity, (vec)->count + 1, \
+						 sizeof(*(vec)->items))),                          \
+	 (void)__builtin_memset(&(vec)->items[(vec)->count], 0, sizeof(*(vec)->items)),            \
 	 &(vec)->items[(vec)->count++])
 
 #define ri_vec_deinit(vec)                                                                         \
 	(ri_free_and_null((void **)&(vec)->items), (vec)->count = 0, (vec)->capacity = 0)
 
-void ri_zero(void *p, size_t size_bytes);
 void ri_free_and_null(void **p);
 
 /*

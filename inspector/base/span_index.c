@@ -54,6 +54,15 @@ struct spans {
 	const void *data;
 };
 
+/* In a dozen instructions and without a call, on any x86-64. */
+static unsigned count_bits(uint64_t bits)
+{
+	bits -= bits >> 1 & 0x5555555555555555;
+	bits = (bits & 0x3333333333333333) + (bits >> 2 & 0x3333333333333333);
+	bits = (bits + (bits >> 4)) & 0x0f0f0f0f0f0f0f0f;
+	return (unsigned)(bits * 0x0101010101010101 >> 56);
+}
+
 /* The cluster's last start is `start`, and its spans end at `end` at the latest; returns
  * the number of the first record behind it. */
 static uint64_t end_cluster(struct cluster *cluster, uint64_t start, uint64_t end)
@@ -122,7 +131,7 @@ static void fill_ranks(struct ri_span_index *index, uint64_t record_count)
 
 	for (uint64_t i = 0; i < record_count; i++) {
 		index->records[i].rank = rank;
-		rank += (uint64_t)__builtin_popcountll(index->records[i].bits);
+		rank += count_bits(index->records[i].bits);
 	}
 }
 
@@ -216,7 +225,7 @@ uint32_t ri_span_index_find(const struct ri_span_index *index, uint64_t addr)
 	record = &index->records[record_of(cluster, addr)];
 	mask = ~0ull >> (GRANULES_PER_RECORD - 1 - granule % GRANULES_PER_RECORD);
 	/* at least 1: a cluster starts with a span */
-	bit_number = record->rank + (uint64_t)__builtin_popcountll(record->bits & mask);
+	bit_number = record->rank + count_bits(record->bits & mask);
 	return index->last_span ? index->last_span[bit_number - 1] : (uint32_t)(bit_number - 1);
 }
 

@@ -55,7 +55,7 @@ static struct poll *take_polls(const struct ri_analysis *analysis)
 	for (uint32_t o = 0; o < population->object_count; o++) {
 		struct poll *poll = &polls[population->objects[o].type];
 
-		if (!is_voter(analysis, o))
+		if (!poll->candidate || !is_voter(analysis, o))
 			continue;
 		poll->voters++;
 		poll->votes += ri_object_residual(analysis, o) == poll->candidate;
