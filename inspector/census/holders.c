@@ -146,6 +146,26 @@ static void put_word_edges(struct assembly *a, uint32_t node, uint64_t count)
 	}
 }
 
+#define MEMBERSHIPS_COMPARED 64 /* of one object; more are damage */
+
+/* Whether the link of membership `m` is chained in another group too.  It is one link:
+ * which of the two memberships is meant, and owns, cannot be told. */
+static bool is_doubly_chained(const struct ri_population *population,
+			      const struct ri_membership *m)
+{
+	const uint32_t *first = population->member_of_first;
+
+	for (uint32_t i = first ? first[m->object] : 0, n = 0;
+	     first && i < first[m->object + 1] && n < MEMBERSHIPS_COMPARED; i++, n++) {
+		const struct ri_membership *other =
+			&population->memberships[population->member_of[i]];
+
+		if (other->node == m->node && other->group != m->group)
+			return true;
+	}
+	return false;
+}
+
 static void put_memberships(struct assembly *a, uint32_t node)
 {
 	const struct ri_population *population = a->input->population;
@@ -155,9 +175,14 @@ static void put_memberships(struct assembly *a, uint32_t node)
 		const struct group_source *source = &a->groups[a->next_group];
 		const struct ri_group *group = &population->groups[source->group];
 
-		for (uint32_t i = 0; i < group->member_count; i++)
-			put(a, population->memberships[group->first_member + i].object,
-			    source->class_index, RI_EDGE_MEMBERSHIP);
+		for (uint32_t i = 0; i < group->member_count; i++) {
+			const struct ri_membership *m =
+				&population->memberships[group->first_member + i];
+
+			put(a, m->object, source->class_index,
+			    RI_EDGE_MEMBERSHIP |
+				    (is_doubly_chained(population, m) ? RI_EDGE_UNSURE : 0));
+		}
 	}
 }
 

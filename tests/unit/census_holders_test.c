@@ -844,6 +844,32 @@ static void the_bound_of_nested_queries(void **state)
 	ri_image_destroy(target.image);
 }
 
+/* One link word in two chains is one membership; which one, nobody knows. */
+static void link_in_two_groups_is_possible(void **state)
+{
+	uint32_t first[] = { 0, 2, 2, 2 }, of[] = { 0, 1 };
+	struct world w;
+	struct three t;
+
+	(void)state;
+	world_init(&w);
+	t = add_three(&w);
+	add_group(&w, "one", DATA + 0x40, RI_NONE, RI_WEIGHT_FIXED, 1);
+	add_member(&w, t.a);
+	add_group(&w, "two", DATA + 0x80, RI_NONE, RI_WEIGHT_FIXED, 1);
+	add_member(&w, t.a);
+	w.population.member_of_first = first;
+	w.population.member_of = of;
+	world_take_census(&w);
+	assert_int_equal(w.holders->certain[t.a], 0);
+	assert_int_equal(w.holders->possible[t.a], 2);
+	/* the clean twin: two links */
+	w.memberships.items[1].node += 16;
+	world_take_census(&w);
+	assert_int_equal(w.holders->certain[t.a], 2);
+	world_deinit(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -858,6 +884,7 @@ int main(void)
 		cmocka_unit_test(stacks_registers_and_mappings),
 		cmocka_unit_test(thread_without_registers_is_a_serious_gap),
 		cmocka_unit_test(stack_in_an_unknown_mapping_is_searched_whole),
+		cmocka_unit_test(link_in_two_groups_is_possible),
 		cmocka_unit_test(stack_of_the_kernel_is_known_in_a_core),
 		cmocka_unit_test(stacks_by_their_control_blocks),
 		cmocka_unit_test(static_variables),
