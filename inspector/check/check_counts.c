@@ -67,7 +67,7 @@ static bool is_off(const struct ri_analysis *analysis, uint32_t object, int64_t 
 static void report_surplus(struct ri_finding *finding, const struct ri_analysis *analysis,
 			   const struct ri_absence *absence, const struct ri_bound_query *bound)
 {
-	int64_t surplus = finding->stored - finding->certain - finding->possible;
+	int64_t surplus = ri_object_residual(analysis, finding->object);
 	const struct ri_object *object = &analysis->population->objects[finding->object];
 
 	ri_finding_summarize(finding,
@@ -94,8 +94,8 @@ static void report_surplus(struct ri_finding *finding, const struct ri_analysis 
 	ri_finding_explain(finding, "leaked, or held from outside this memory");
 	if (object->state & RI_OBJECT_STATIC)
 		ri_finding_explain(finding,
-				   "it lies in static memory: a first reference that nobody "
-				   "ever puts would explain 1");
+				   "it lies in static memory: one more is allowed for, a first "
+				   "reference that nobody ever puts");
 	ri_finding_imply_states(finding, analysis, finding->object);
 	ri_finding_rest_on_absence(finding, analysis, absence);
 	ri_finding_rest_on_liveness(finding, analysis);
@@ -136,7 +136,8 @@ const struct ri_check ri_check_surplus = {
 	.severity = RI_SEVERITY_WARNING,
 	.summary = "a count is higher than everything that holds the object",
 	.help = "The stored count exceeds all certain and possible holders that were found in "
-		"memory. A reference was taken and its pointer forgotten, so the object can never "
+		"memory (for a static object and one more, the reference that it may start with "
+		"and nobody puts). A reference was taken and its pointer forgotten, so the object can never "
 		"be freed; or something outside this memory holds it (the kernel, another "
 		"process). The evidence gives the number of words in all memory that point at it: "
 		"where even that is less than the count, no rule of ownership could explain it.",

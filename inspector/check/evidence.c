@@ -308,6 +308,8 @@ int64_t ri_object_residual(const struct ri_analysis *analysis, uint32_t object)
 	int64_t certain = analysis->holders->certain[object];
 	int64_t most = certain + analysis->holders->possible[object], residual;
 
+	/* a static object exists without being held: its initial reference may be nobody's */
+	most += (analysis->population->objects[object].state & RI_OBJECT_STATIC) != 0;
 	if (count > most)
 		return count - most;
 	/* a damaged count may be as low as there are numbers */

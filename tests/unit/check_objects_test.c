@@ -231,6 +231,25 @@ static void test_exempt_objects(void **state)
 	}
 }
 
+/* It may start with a reference that nobody puts: that is one, and no more. */
+static void test_surplus_of_a_static_object(void **state)
+{
+	struct world *w = world_create();
+
+	(void)state;
+	w->population.objects[2].state = RI_OBJECT_STATIC;
+	w->population.objects[2].count = 2;
+	world_check(w);
+	assert_int_equal(w->findings.count, 0);
+	world_destroy(w);
+	w = world_create();
+	w->population.objects[2].state = RI_OBJECT_STATIC;
+	w->population.objects[2].count = 3;
+	world_check(w);
+	assert_true(finding_says(world_only(w, "surplus"), "1 more than anything here holds"));
+	world_destroy(w);
+}
+
 static void test_surplus(void **state)
 {
 	struct world *w = world_create();
@@ -497,6 +516,7 @@ int main(void)
 		cmocka_unit_test(test_foreign_allocator_leaves_liveness_unchecked),
 		cmocka_unit_test(test_exempt_objects),
 		cmocka_unit_test(test_surplus),
+		cmocka_unit_test(test_surplus_of_a_static_object),
 		cmocka_unit_test(test_surplus_tells_the_words_that_point_there),
 		cmocka_unit_test(test_surplus_with_missing_memory),
 		cmocka_unit_test(test_surplus_in_shared_memory),
