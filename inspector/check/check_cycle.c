@@ -10,6 +10,7 @@
 
 #include "check/cause.h"
 #include "check/cycle_edges.h"
+#include "check/leak.h"
 
 #define EDGES_LISTED   8
 #define CLASSES_LISTED 8
@@ -178,7 +179,7 @@ static bool has_shared_member(const struct ri_analysis *analysis, const struct r
 
 static void report(const struct ri_check *check, const struct ri_analysis *analysis,
 		   struct ri_findings *findings, const struct ri_absence *absence,
-		   struct ri_cycle_tracer *tracer, size_t index)
+		   struct ri_cycle_tracer *tracer, const bool *has_members, size_t index)
 {
 	const struct ri_cycle *cycle = &analysis->graph->cycles[index];
 	uint32_t smallest = smallest_member(analysis, cycle);
@@ -188,11 +189,13 @@ static void report(const struct ri_check *check, const struct ri_analysis *analy
 	const char **classes = class_names(analysis, &edges, false, &class_count);
 	const char *own_type = finding->type_name;
 
-	for (uint32_t i = 0; i < cycle->count; i++)
-		*ri_push(&finding->addrs) =
-			analysis->population
-				->objects[analysis->graph->cycle_members[cycle->first + i]]
-				.addr;
+	for (uint32_t i = 0; i < cycle->count; i++) {
+		uint32_t o = analysis->graph->cycle_members[cycle->first + i];
+
+		*ri_push(&finding->addrs) = analysis->population->objects[o].addr;
+		if (has_members[o])
+			ri_finding_imply(finding, "dead-group");
+	}
 	qsort(finding->addrs.items, finding->addrs.count, sizeof(uint64_t), compare_u64);
 	finding->type_name = first_type_name(analysis, cycle);
 	ri_finding_identify(finding, class_count ? classes[0] : NULL);
@@ -245,13 +248,16 @@ static void run_cycle(const struct ri_check *check, const struct ri_analysis *an
 {
 	struct ri_absence absence = ri_absence_measure(analysis);
 	struct ri_cycle_tracer *tracer;
+	bool *has_members;
 
 	if (!analysis->graph || !analysis->graph->cycle_count)
 		return;
 	tracer = ri_cycle_tracer_create(analysis);
+	has_members = ri_find_group_owners(analysis);
 	for (size_t i = 0; i < analysis->graph->cycle_count; i++)
 		if (is_leaked(analysis, &analysis->graph->cycles[i]))
-			report(check, analysis, findings, &absence, tracer, i);
+			report(check, analysis, findings, &absence, tracer, has_members, i);
+	free(has_members);
 	ri_cycle_tracer_destroy(tracer);
 }
 

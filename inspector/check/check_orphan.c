@@ -203,15 +203,18 @@ const struct ri_check ri_check_orphan = {
 	.run = run_orphan,
 };
 
-/* Members that are not dead themselves. */
-static uint64_t count_living(const struct ri_population *population, const struct ri_group *group)
+/* Members that are not dead themselves; `are_reached`: and that something leads to. */
+static uint64_t count_living(const struct ri_analysis *analysis, const struct ri_group *group,
+			     bool are_reached)
 {
+	const struct ri_population *population = analysis->population;
 	uint64_t living = 0;
 
 	for (uint32_t i = 0; i < group->member_count; i++) {
 		uint32_t object = population->memberships[group->first_member + i].object;
 
-		living += !(population->objects[object].state & RI_OBJECT_DEAD_BITS);
+		living += !(population->objects[object].state & RI_OBJECT_DEAD_BITS) &&
+			  !(are_reached && ri_object_is_unreachable(analysis, object));
 	}
 	return living;
 }
@@ -249,7 +252,7 @@ static void run_dead_group(const struct ri_check *check, const struct ri_analysi
 		const struct ri_group *group = &population->groups[g];
 		bool rests_on_reach;
 		const char *why = death_of_group(analysis, group, &rests_on_reach);
-		uint64_t living = why ? count_living(population, group) : 0;
+		uint64_t living = why ? count_living(analysis, group, rests_on_reach) : 0;
 		struct ri_finding *finding;
 
 		if (!living)

@@ -19,6 +19,7 @@
 struct chains {
 	uint32_t *first;
 	uint32_t *items;
+	bool *has_members; /* per object: it contains the head of a group that has any */
 };
 
 static struct chains chains_create(const struct ri_analysis *analysis)
@@ -26,7 +27,8 @@ static struct chains chains_create(const struct ri_analysis *analysis)
 	size_t count = analysis->population->object_count;
 	const uint32_t *root = analysis->graph->leak_root;
 	struct chains chains = { ri_calloc(count + 2, sizeof(uint32_t)),
-				 ri_calloc(count, sizeof(uint32_t)) };
+				 ri_calloc(count, sizeof(uint32_t)),
+				 ri_find_group_owners(analysis) };
 
 	for (size_t o = 0; o < count; o++)
 		if (root[o] != RI_NONE && root[o] != o)
@@ -43,6 +45,7 @@ static void chains_destroy(struct chains *chains)
 {
 	free(chains->first);
 	free(chains->items);
+	free(chains->has_members);
 }
 
 struct type_count {
@@ -139,6 +142,8 @@ static void report(const struct ri_check *check, const struct ri_analysis *analy
 	ri_finding_explain_holders(finding, analysis, object);
 	if (analysis->graph->reach[object] & RI_REACH_GROUP)
 		ri_finding_imply(finding, "group-only");
+	if (chains->has_members[object])
+		ri_finding_imply(finding, "dead-group");
 	if (!ri_object_is_in_used_block(analysis, object)) {
 		finding->status = RI_FINDING_UNCHECKED;
 		ri_finding_explain(finding,
@@ -189,6 +194,8 @@ static void run_group_only(const struct ri_check *check, const struct ri_analysi
 		const struct ri_group *group = &population->groups[g];
 		struct ri_finding *finding = NULL;
 
+		if (group->membership.kind != RI_WEIGHT_FIXED || group->membership.weight)
+			continue; /* it may own: then its owner is what is lost */
 		for (uint32_t i = 0; i < group->member_count; i++) {
 			uint32_t o = population->memberships[group->first_member + i].object;
 

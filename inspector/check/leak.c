@@ -57,3 +57,15 @@ bool ri_object_is_leak_root(const struct ri_analysis *analysis, uint32_t object)
 	return (cause == RI_CAUSE_DEAD || cause == RI_CAUSE_EXEMPT) &&
 	       is_held_by_the_dead_alone(analysis, object);
 }
+
+bool *ri_find_group_owners(const struct ri_analysis *analysis)
+{
+	const struct ri_population *population = analysis->population;
+	bool *owners = ri_calloc(population->object_count, sizeof(*owners));
+
+	for (size_t g = 0; g < population->group_count; g++)
+		if (population->groups[g].member_count &&
+		    population->groups[g].object < population->object_count)
+			owners[population->groups[g].object] = true;
+	return owners;
+}

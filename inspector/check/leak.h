@@ -19,6 +19,9 @@ bool ri_object_is_leaked(const struct ri_analysis *analysis, uint32_t object);
  */
 bool ri_object_is_leak_root(const struct ri_analysis *analysis, uint32_t object);
 
+/* Per object, whether it contains the head of a group that has members: a new array. */
+bool *ri_find_group_owners(const struct ri_analysis *analysis);
+
 /* Whether the object lies in a block that the allocator's records show as used:
  * else nobody knows whether it is alive. */
 bool ri_object_is_in_used_block(const struct ri_analysis *analysis, uint32_t object);

@@ -92,6 +92,16 @@ static void test_group_only(void **state)
 	assert_string_equal(f->fingerprint, "group-only:conn:group=all_conns");
 	world_destroy(w);
 
+	/* A group that may own is none that merely keeps them findable. */
+	w = world_create();
+	g = world_group(w, "all_conns", 0, 4);
+	w->groups.items[g].membership.weight = 1;
+	world_leak(w, 2, 2);
+	w->graph.reach[2] = RI_REACH_GROUP;
+	world_check(w);
+	world_only(w, "unreachable");
+	world_destroy(w);
+
 	/* The clean twin: it is reachable otherwise. */
 	w = world_create();
 	world_group(w, "all_conns", 0, 4);
