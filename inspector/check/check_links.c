@@ -9,7 +9,8 @@
  * other direction may be whole: list-loop tells it, once per group.  A break
  * inside a member that lies in a free block is the freeing's trace, and
  * dead-member tells it; one at a link that is chained in two groups is told by
- * two-groups, and a group whose head lies in freed memory by dead-group.
+ * two-groups, and a group whose head lies in freed memory by dead-group.  Both words
+ * of one node that is broken both ways (poisoned, overwritten) are one finding.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -92,15 +93,88 @@ static void explain_sides(struct ri_finding *finding, const struct ri_group *gro
 				   group->member_count);
 }
 
-static void report_break(const struct ri_check *check, const struct ri_analysis *analysis,
-			 struct ri_findings *findings, uint32_t g,
+/* What one link word holds and should hold. */
+static void explain_word(struct ri_finding *finding, const struct ri_analysis *analysis,
 			 const struct ri_group_break *fault)
+{
+	char *word = ri_evidence_addr(analysis, fault->word_addr);
+	char *value = ri_evidence_addr(analysis, fault->value);
+
+	ri_finding_explain(finding, "the link word 0x%" PRIx64 " (%s) holds %s", fault->word_addr,
+			   word, value);
+	free(word);
+	free(value);
+	if (fault->expected) {
+		char *expected = ri_evidence_addr(analysis, fault->expected);
+
+		ri_finding_explain(finding, "its neighbour implies %s", expected);
+		free(expected);
+	}
+	*ri_push(&finding->addrs) = fault->word_addr;
+	*ri_push(&finding->addrs) = fault->value;
+	if (fault->expected)
+		*ri_push(&finding->addrs) = fault->expected;
+}
+
+/* Breaks of one group, by node: next[i] is the one behind i at the same node, or RI_NONE;
+ * is_first[i]: none is before it. */
+struct by_node {
+	uint32_t *order, *next;
+	bool *is_first;
+};
+
+static int compare_break_nodes(const void *a, const void *b, void *data)
+{
+	const struct ri_group_break *faults = data;
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	if (faults[x].node != faults[y].node)
+		return faults[x].node < faults[y].node ? -1 : 1;
+	return (x > y) - (x < y);
+}
+
+/* Those of faults[0 .. count) for which `is_told` holds. */
+static struct by_node by_node_create(const struct ri_group_break *faults, uint32_t count,
+				     const bool *is_told)
+{
+	struct by_node n = { ri_calloc(count, sizeof(uint32_t)), ri_calloc(count, sizeof(uint32_t)),
+			     ri_calloc(count, sizeof(bool)) };
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		n.next[i] = RI_NONE;
+		if (is_told[i])
+			n.order[kept++] = i;
+	}
+	if (kept)
+		qsort_r(n.order, kept, sizeof(*n.order), compare_break_nodes, (void *)faults);
+	for (uint32_t k = 0; k < kept; k++) {
+		uint32_t i = n.order[k], before = k ? n.order[k - 1] : RI_NONE;
+
+		n.is_first[i] = !k || !faults[i].node || faults[before].node != faults[i].node;
+		if (!n.is_first[i])
+			n.next[before] = i;
+	}
+	return n;
+}
+
+static void by_node_destroy(struct by_node *n)
+{
+	free(n->order);
+	free(n->next);
+	free(n->is_first);
+}
+
+/* The break `index` of group `g` and the others at its node. */
+static void report_break(const struct ri_check *check, const struct ri_analysis *analysis,
+			 struct ri_findings *findings, uint32_t g, const struct by_node *nodes,
+			 uint32_t index)
 {
 	const struct ri_population *population = analysis->population;
 	const struct ri_group *group = &population->groups[g];
+	const struct ri_group_break *faults = &population->breaks[group->break_first];
+	const struct ri_group_break *fault = &faults[index];
 	struct ri_finding *finding = ri_finding_of_group(findings, check, analysis, g);
-	char *word = ri_evidence_addr(analysis, fault->word_addr);
-	char *value = ri_evidence_addr(analysis, fault->value);
 
 	if (fault->object != RI_NONE) {
 		finding->object = fault->object;
@@ -116,21 +190,9 @@ static void report_break(const struct ri_check *check, const struct ri_analysis 
 				     finding->addr);
 	}
 	ri_finding_identify(finding, NULL);
-	ri_finding_explain(finding, "the link word 0x%" PRIx64 " (%s) holds %s", fault->word_addr,
-			   word, value);
-	free(word);
-	free(value);
-	if (fault->expected) {
-		char *expected = ri_evidence_addr(analysis, fault->expected);
-
-		ri_finding_explain(finding, "its neighbour implies %s", expected);
-		free(expected);
-	}
+	for (uint32_t i = index; i != RI_NONE; i = nodes->next[i])
+		explain_word(finding, analysis, &faults[i]);
 	explain_sides(finding, group, fault);
-	*ri_push(&finding->addrs) = fault->word_addr;
-	*ri_push(&finding->addrs) = fault->value;
-	if (fault->expected)
-		*ri_push(&finding->addrs) = fault->expected;
 	ri_finding_show_group(finding, analysis, g);
 }
 
@@ -142,17 +204,23 @@ static void run_broken_link(const struct ri_check *check, const struct ri_analys
 
 	for (uint32_t g = 0; g < population->group_count; g++) {
 		const struct ri_group *group = &population->groups[g];
+		const struct ri_group_break *faults = &population->breaks[group->break_first];
+		struct by_node nodes;
+		bool *is_told;
 
-		if (group->state & RI_GROUP_UNINITIALISED)
+		if (group->state & RI_GROUP_UNINITIALISED || !group->break_count)
 			continue;
-		for (uint32_t i = 0; i < group->break_count; i++) {
-			const struct ri_group_break *fault =
-				&population->breaks[group->break_first + i];
-
-			if (!is_told_by_member(analysis, is_doubly_chained, g, fault) &&
-			    !closes_loop(analysis, g, fault))
-				report_break(check, analysis, findings, g, fault);
-		}
+		is_told = ri_calloc(group->break_count, sizeof(*is_told));
+		for (uint32_t i = 0; i < group->break_count; i++)
+			is_told[i] = !is_told_by_member(analysis, is_doubly_chained, g,
+							&faults[i]) &&
+				     !closes_loop(analysis, g, &faults[i]);
+		nodes = by_node_create(faults, group->break_count, is_told);
+		for (uint32_t i = 0; i < group->break_count; i++)
+			if (nodes.is_first[i])
+				report_break(check, analysis, findings, g, &nodes, i);
+		by_node_destroy(&nodes);
+		free(is_told);
 	}
 	free(is_doubly_chained);
 }
@@ -170,6 +238,60 @@ const struct ri_check ri_check_broken_link = {
 	.run = run_broken_link,
 };
 
+/* Which way whoever follows the word goes. */
+static const char *direction_of(const struct ri_analysis *analysis, uint32_t g,
+				const struct ri_group_break *fault)
+{
+	const struct ri_group_rule *rule = ri_group_rule_of(analysis, g);
+	int64_t offset = (int64_t)(fault->word_addr - fault->node);
+
+	if (!rule)
+		return "";
+	if (rule->next_offset >= 0 && offset == rule->next_offset)
+		return ", walking forward";
+	return rule->prev_offset >= 0 && offset == rule->prev_offset ? ", walking backward" : "";
+}
+
+#define BUCKETS_READ (1u << 16)
+
+/* The bucket of a hash in whose chain `node` is: members are in the order of the buckets,
+ * so it is the last one that begins no later. */
+static void explain_bucket(struct ri_finding *finding, const struct ri_analysis *analysis,
+			   uint32_t g, uint64_t node)
+{
+	const struct ri_group *group = &analysis->population->groups[g];
+	const struct ri_group_rule *rule = ri_group_rule_of(analysis, g);
+	uint32_t place = place_of(analysis->population, g, node), best = RI_NONE;
+	uint64_t slots = group->head, length, best_bucket = 0;
+	int64_t stored = 0;
+
+	if (!rule || rule->kind != RI_LINK_HASH || place == RI_NONE || !analysis->target ||
+	    (rule->head_is_pointer &&
+	     !ri_image_read_u64(analysis->target->image, group->head, &slots)))
+		return;
+	if (!rule->fixed_length)
+		ri_field_read(analysis->target->image, group->struct_addr, &rule->length, &stored);
+	length = rule->fixed_length ? rule->fixed_length : stored > 0 ? (uint64_t)stored : 0;
+	for (uint64_t i = 0; i < length && i < BUCKETS_READ; i++) {
+		uint64_t first;
+		uint32_t at;
+
+		if (rule->head_first_offset < 0 ||
+		    !ri_image_read_u64(analysis->target->image,
+				       slots + i * rule->slot_bytes +
+					       (uint64_t)rule->head_first_offset,
+				       &first))
+			break;
+		at = first ? place_of(analysis->population, g, first) : RI_NONE;
+		if (at != RI_NONE && at <= place && (best == RI_NONE || at >= best)) {
+			best = at;
+			best_bucket = i;
+		}
+	}
+	if (best != RI_NONE)
+		ri_finding_explain(finding, "in bucket %" PRIu64, best_bucket);
+}
+
 static void report_loop(const struct ri_check *check, const struct ri_analysis *analysis,
 			struct ri_findings *findings, uint32_t g,
 			uint64_t loop_node)
@@ -185,14 +307,15 @@ static void report_loop(const struct ri_check *check, const struct ri_analysis *
 			     finding->group_name, loop_node);
 	ri_finding_identify(finding, NULL);
 	ri_finding_explain(finding, "met twice: %s", node);
+	explain_bucket(finding, analysis, g, loop_node);
 	for (uint32_t i = 0, listed = 0; i < group->break_count && listed < BREAKS_LISTED; i++) {
 		const struct ri_group_break *fault = &population->breaks[group->break_first + i];
 
 		if (!closes_loop(analysis, g, fault))
 			continue;
 		listed++;
-		ri_finding_explain(finding, "the link word 0x%" PRIx64 " closes the loop",
-				   fault->word_addr);
+		ri_finding_explain(finding, "the link word 0x%" PRIx64 " closes the loop%s",
+				   fault->word_addr, direction_of(analysis, g, fault));
 		if (fault->expected)
 			ri_finding_explain(finding, "its neighbour implies 0x%" PRIx64,
 					   fault->expected);

@@ -343,6 +343,29 @@ static void test_back_pointer_of_the_memberships_own_rule_is_read(void **state)
 	world_destroy(w);
 }
 
+/* Both words of one node are one finding, whatever lies between them in the list. */
+static void test_both_words_of_a_node_are_one_finding(void **state)
+{
+	struct world *w = world_create();
+	uint32_t g = world_group(w, "all_conns", 0, 6);
+	const uint64_t nodes[] = { world_addr(1) + 16, world_addr(3) + 16, world_addr(1) + 16 };
+
+	(void)state;
+	for (uint32_t i = 0; i < 3; i++)
+		world_break(w, g,
+			    (struct ri_group_break){ .word_addr = nodes[i] + 8 * (i == 2),
+						     .value = 0x100,
+						     .node = nodes[i],
+						     .object = i == 1 ? 3 : 1,
+						     .what = "poison" });
+	world_check(w);
+	assert_int_equal(w->findings.count, 2);
+	assert_int_equal(w->findings.items[0].addr, world_addr(1));
+	assert_int_equal(w->findings.items[0].addrs.count, 4);
+	assert_int_equal(w->findings.items[1].addrs.count, 2);
+	world_destroy(w);
+}
+
 static void test_two_groups(void **state)
 {
 	struct world *w = world_create();
@@ -496,6 +519,17 @@ static void test_group_in_dead_or_lost_object(void **state)
 	assert_int_equal(w->findings.count, 2);
 	assert_string_equal(w->findings.items[0].check->code, "dead-group");
 	assert_string_equal(w->findings.items[1].check->code, "unreachable");
+	assert_true(finding_implies(&w->findings.items[1], "dead-group"));
+	world_destroy(w);
+
+	/* Its members are lost with it: that is the leak's, no finding of the group. */
+	w = world_create();
+	g = world_group(w, "conns_of", 1, 3);
+	w->groups.items[g].object = 0;
+	for (uint32_t o = 0; o < 4; o++)
+		world_leak(w, o, 0);
+	world_check(w);
+	assert_true(finding_implies(world_only(w, "unreachable"), "dead-group"));
 	world_destroy(w);
 
 	/* The clean twin: its members are gone with it. */
@@ -526,6 +560,7 @@ int main(void)
 		cmocka_unit_test(test_wrong_group_null_and_garbage),
 		cmocka_unit_test(test_no_back_pointer_no_wrong_group),
 		cmocka_unit_test(test_back_pointer_of_the_memberships_own_rule_is_read),
+		cmocka_unit_test(test_both_words_of_a_node_are_one_finding),
 		cmocka_unit_test(test_two_groups),
 		cmocka_unit_test(test_orphan),
 		cmocka_unit_test(test_orphan_with_missing_memory),
