@@ -13,6 +13,9 @@
  * own, then both are views of one count (a base at some offset of a larger
  * struct, the struct itself, the header alone).
  *
+ * Where several objects share a block, a typed pointer to its start may be one to the
+ * array as well as to its first element: possible, unless its class is declared.
+ *
  * A word inside the object that it hits is no holder, except a typed pointer to
  * exactly that object, which is a possible one: `obj->self = get(obj)` counts,
  * `obj->root = obj` does not.
@@ -97,6 +100,16 @@ static void put(struct ri_edge *edge, const struct ri_word *word, uint32_t targe
 	};
 }
 
+/* Whether `value` may be meant for the block's array of objects rather than its first. */
+static bool may_be_array(const struct ri_classifier *classifier, const struct ri_hit *hit,
+			 uint64_t value)
+{
+	const struct ri_extents *extents = classifier->extents;
+
+	return hit->block != RI_NONE && extents->block_object[hit->block] == RI_EXTENTS_MANY &&
+	       value == extents->heap->blocks[hit->block].addr;
+}
+
 /* A typed pointer: the edge to the object that it is a pointer to, if there is one. */
 static unsigned classify_typed(const struct ri_classifier *classifier, const struct ri_word *word,
 			       const struct ri_hit *hit, struct ri_edge *edge)
@@ -113,7 +126,7 @@ static unsigned classify_typed(const struct ri_classifier *classifier, const str
 
 			if (is_inside(population, o, word->addr))
 				flags |= RI_EDGE_UNSURE;
-			if (word->slot->in_union)
+			if (word->slot->in_union || may_be_array(classifier, hit, value))
 				flags |= RI_EDGE_UNTYPED;
 			put(edge, word, o, flags);
 			return 1;

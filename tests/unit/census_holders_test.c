@@ -844,6 +844,34 @@ static void the_bound_of_nested_queries(void **state)
 	ri_image_destroy(target.image);
 }
 
+/* A pointer to the first of several objects in one block may be one to the array. */
+static void pointer_to_an_array_of_objects_is_possible(void **state)
+{
+	struct world w;
+	uint32_t holder, first, second, shape;
+
+	(void)state;
+	world_init(&w);
+	holder = add_block_object(&w, HEAP + 0x100, SESSION);
+	add_block(&w, HEAP + 0x200, 2 * TYPE_BYTES + 8, RI_BLOCK_USED);
+	first = add_object(&w, HEAP + 0x200, CONN, RI_NONE, 0);
+	second = add_object(&w, HEAP + 0x200 + TYPE_BYTES, CONN, RI_NONE, 0);
+	shape = world_shape(&w, "slab", 8);
+	world_slot(&w, shape, 0, RI_SLOT_POINTER, "slab", CONN);
+	*ri_push(&w.variables) = (struct ri_variable_span){ DATA + 0x100, 16, "slab", NULL, shape };
+	poke(&w, DATA + 0x100, HEAP + 0x200);
+	poke(&w, DATA + 0x108, HEAP + 0x200 + TYPE_BYTES);
+	world_take_census(&w);
+	(void)holder;
+	assert_int_equal(w.holders->certain[first], 0);
+	assert_int_equal(w.holders->possible[first], 1);
+	assert_int_equal(w.holders->certain[second], 1);
+	world_class(&w, "slab")->is_declared = true;
+	world_take_census(&w);
+	assert_int_equal(w.holders->certain[first], 1);
+	world_deinit(&w);
+}
+
 /* One link word in two chains is one membership; which one, nobody knows. */
 static void link_in_two_groups_is_possible(void **state)
 {
@@ -884,6 +912,7 @@ int main(void)
 		cmocka_unit_test(stacks_registers_and_mappings),
 		cmocka_unit_test(thread_without_registers_is_a_serious_gap),
 		cmocka_unit_test(stack_in_an_unknown_mapping_is_searched_whole),
+		cmocka_unit_test(pointer_to_an_array_of_objects_is_possible),
 		cmocka_unit_test(link_in_two_groups_is_possible),
 		cmocka_unit_test(stack_of_the_kernel_is_known_in_a_core),
 		cmocka_unit_test(stacks_by_their_control_blocks),

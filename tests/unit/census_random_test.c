@@ -191,6 +191,15 @@ static uint32_t pointee_of(const struct world *w, uint32_t object)
 	return type == CONN ? SESSION : type == SESSION ? CONN : BUFFER;
 }
 
+/* Where several objects share a block, its start is theirs together. */
+static bool may_be_array(const struct world *w, uint64_t value)
+{
+	uint32_t block = block_at(w, value), only;
+
+	return block != RI_NONE && w->blocks.items[block].addr == value &&
+	       objects_in(w, block, &only) > 1;
+}
+
 static void expect_objects(struct naive *n, const struct naive_word *word, uint32_t inner)
 {
 	const struct world *w = n->w;
@@ -205,7 +214,10 @@ static void expect_objects(struct naive *n, const struct naive_word *word, uint3
 		    w->objects.items[o].type != pointee_of(w, word->object))
 			continue;
 		expect(n, word, o,
-		       tag | (word->is_dead || is_in(w, o, word->addr) ? RI_EDGE_POSSIBLE : 0));
+		       tag | (word->is_dead || is_in(w, o, word->addr) ||
+					      may_be_array(w, word->value & ~7ull)
+				      ? RI_EDGE_POSSIBLE
+				      : 0));
 		return;
 	}
 	for (uint32_t o = inner; o != RI_NONE; o = w->objects.items[o].parent) {
