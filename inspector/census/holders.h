@@ -103,6 +103,11 @@ void ri_holders_destroy(struct ri_holders *holders);
  */
 void ri_holders_weigh(struct ri_holders *holders, const struct ri_shapes *shapes);
 
+/* Tells which back pointers hold objects while no profile says whether they own (backs.c). */
+void ri_holders_tell_backs(const struct ri_holders *holders,
+			   const struct ri_population *population, const struct ri_shapes *shapes,
+			   struct ri_gaps *gaps);
+
 /* The node that is the source of edge `edge` (binary search). */
 uint32_t ri_holders_source(const struct ri_holders *holders, uint64_t edge);
 

@@ -149,6 +149,8 @@ static void take_census(struct ri_analysis *analysis, unsigned thread_count, dou
 		end_stage(analysis, "lost", since);
 		if (!lost->objects.count) {
 			ri_lost_tell(lost, &input, &gaps);
+			ri_holders_tell_backs(analysis->holders, analysis->population,
+					      analysis->shapes, &gaps);
 			analysis->lost = lost;
 			break;
 		}

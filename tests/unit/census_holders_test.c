@@ -872,6 +872,30 @@ static void pointer_to_an_array_of_objects_is_possible(void **state)
 	world_deinit(&w);
 }
 
+static void undeclared_back_pointers_are_told(void **state)
+{
+	struct world w;
+	struct three t;
+
+	(void)state;
+	world_init(&w);
+	t = add_three(&w);
+	world_class(&w, "back")->is_possible = true;
+	poke(&w, w.objects.items[t.a].addr + 56, HEAP + 0x300);
+	world_take_census(&w);
+	ri_holders_tell_backs(w.holders, &w.population, w.shapes, &w.gaps);
+	assert_int_equal(w.gaps.count, 1);
+	assert_string_equal(w.gaps.items[0].message,
+			    "back: ownership not declared, deficits of session may go unseen");
+	assert_int_equal(w.gaps.items[0].weight, RI_GAP_TOLD);
+	ri_gaps_deinit(&w.gaps);
+	ri_gaps_init(&w.gaps);
+	world_class(&w, "back")->is_declared = true;
+	ri_holders_tell_backs(w.holders, &w.population, w.shapes, &w.gaps);
+	assert_int_equal(w.gaps.count, 0);
+	world_deinit(&w);
+}
+
 /* One link word in two chains is one membership; which one, nobody knows. */
 static void link_in_two_groups_is_possible(void **state)
 {
@@ -913,6 +937,7 @@ int main(void)
 		cmocka_unit_test(thread_without_registers_is_a_serious_gap),
 		cmocka_unit_test(stack_in_an_unknown_mapping_is_searched_whole),
 		cmocka_unit_test(pointer_to_an_array_of_objects_is_possible),
+		cmocka_unit_test(undeclared_back_pointers_are_told),
 		cmocka_unit_test(link_in_two_groups_is_possible),
 		cmocka_unit_test(stack_of_the_kernel_is_known_in_a_core),
 		cmocka_unit_test(stacks_by_their_control_blocks),
