@@ -228,6 +228,7 @@ struct ri_error *ri_server_create(const struct ri_options *options, struct ri_se
 	server->child = fork();
 	if (server->child == 0) {
 		close(ends[0]);
+		free(server);
 		run_server(options, ends[1], output);
 	}
 	close(ends[1]);
