@@ -17,7 +17,8 @@
 # they begin with changes of language whose output is thrown away, because gdb
 # warns of the first one in a frame of another language; every shell part ends in
 # `cat >/dev/null`, because a gdb without Python dies of SIGPIPE when a reader leaves
-# early; arguments travel as lines, because the shell must not see them.
+# early; arguments travel as lines, because the shell must not see them; numbers above
+# 9 are hexadecimal, because `set input-radix` changes what others mean.
 
 define-prefix refcheck
 set $refcheck_confirm = $_gdb_setting ("confirm")
@@ -70,13 +71,13 @@ define _refcheck_begin
     pipe echo | cat >/dev/null; exit $(( $PPID & 255 ))
     set $refcheck_i = $_shell_exitcode
     pipe echo | cat >/dev/null; exit $(( $PPID >> 8 & 255 ))
-    set $refcheck_i = $refcheck_i + $_shell_exitcode * 256
+    set $refcheck_i = $refcheck_i + $_shell_exitcode * 0x100
     pipe echo | cat >/dev/null; exit $(( $PPID >> 16 & 255 ))
-    set $refcheck_pid = $refcheck_i + $_shell_exitcode * 65536
+    set $refcheck_pid = $refcheck_i + $_shell_exitcode * 0x10000
   end
   pipe maint print target-stack | grep -c " - native " >/dev/null
   set $refcheck_is_native = $_shell_exitcode == 0
-  set $_shell_exitcode = 255
+  set $_shell_exitcode = 0xff
 end
 
 define _refcheck_take
@@ -87,7 +88,7 @@ define _refcheck_take
     if $_shell_exitcode == 0
       eval "source /tmp/refcheck-%d/$arg0.gdb", $refcheck_pid
     else
-      if $_shell_exitcode == 127 || $_shell_exitcode == 126
+      if $_shell_exitcode == 0x7f || $_shell_exitcode == 0x7e
         echo refcheck: cannot run refinspect; put it on PATH, or start gdb with REFINSPECT=/path/to/refinspect\n
       else
         printf "refcheck: refinspect failed (status %d)\n", $_shell_exitcode
@@ -99,7 +100,7 @@ end
 
 # After the answer was a request for a core file that gdb itself writes.
 define _refcheck_again
-  set $_shell_exitcode = 255
+  set $_shell_exitcode = 0xff
   eval "pipe _refcheck_ctx | %s", $refcheck_sh_again
   _refcheck_take again
 end
@@ -158,7 +159,7 @@ end
 
 # The commands by name, for TAB alone: an alias with arguments needs gdb 10, and
 # one that is there already is an error when this file is loaded again.
-if $_gdb_major >= 10 && $_isvoid ($refcheck_is_loaded)
+if $_gdb_major >= 0xa && $_isvoid ($refcheck_is_loaded)
   alias refcheck check = refcheck run check
   alias refcheck types = refcheck run types
   alias refcheck objects = refcheck run objects

@@ -173,7 +173,8 @@ void ri_gdb_answer_variables(FILE *script, int status, const ri_gdb_ref_list *re
 	const char *names[MAX_TYPES] = { NULL };
 
 	fprintf(script, "set $refcheck_status = %d\n", status);
-	fprintf(script, "set $refcheck_count = %zu\n", refs->count);
+	/* hexadecimal, because of `set input-radix` */
+	fprintf(script, "set $refcheck_count = 0x%zx\n", refs->count);
 	for (size_t i = 0; i < refs->count; i++) {
 		const struct ri_gdb_ref *ref = &refs->items[i];
 		size_t type = get_type(script, names, ref->type_name, thread);

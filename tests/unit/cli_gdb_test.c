@@ -197,7 +197,7 @@ static void variables_are_set_and_stale_ones_cleared(void **state)
 	*ri_push(&refs) = (struct ri_gdb_ref){ 0x5582, box };
 	*ri_push(&refs) = (struct ri_gdb_ref){ 0x5583, conn };
 	answer = variables(&refs, 5, 4);
-	assert_non_null(strstr(answer, "set $refcheck_status = 1\nset $refcheck_count = 4\n"));
+	assert_non_null(strstr(answer, "set $refcheck_status = 1\nset $refcheck_count = 0x4\n"));
 	assert_non_null(strstr(answer, "set $refcheck_type1 = (void *) 0\n"));
 	assert_non_null(strstr(answer,
 			       "thread apply 4 -q -s -- set $refcheck_type1 = (struct conn *) 0\n"));
