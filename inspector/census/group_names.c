@@ -2,12 +2,13 @@
 /*
  * What a group is called.  Names go into fingerprints, so none holds an
  * address: the rule's own name, else the name that the group's struct carries
- * (escaped: it comes from target memory), else the variable or the member that
- * contains the head, else the symbol around it, else its type.
+ * (escaped: it comes from target memory), else the variable around the head, else the
+ * symbol there, else its struct, with the member that is the head: "server.conns".
  */
 #include "census/groups_private.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "debug/modules.h"
 
@@ -68,6 +69,15 @@ static const char *name_of_symbol(struct ri_groups *groups, uint64_t addr)
 	return symbol;
 }
 
+/* Whether the name has the head's member at its end already. */
+static bool ends_with_member(const char *name, const char *member)
+{
+	size_t length = strlen(name), tail = strlen(member);
+
+	return length > tail && name[length - tail - 1] == '.' &&
+	       !strcmp(name + length - tail, member);
+}
+
 const char *ri_groups_name(struct ri_groups *groups, const struct ri_head *head)
 {
 	const struct ri_finder *finder = groups->finder;
@@ -76,12 +86,12 @@ const char *ri_groups_name(struct ri_groups *groups, const struct ri_head *head)
 
 	if (!name)
 		name = name_of_field(groups, rule, head->struct_addr);
-	if (!name)
-		name = head->name;
-	if (!name)
-		name = name_of_symbol(groups, head->struct_addr);
 	if (name)
 		return name;
-	return ri_strings_format(finder->shapes->strings, "%s@head",
-				 rule->head_type_name ? rule->head_type_name : "list");
+	name = head->name ? head->name : name_of_symbol(groups, head->struct_addr);
+	if (!name)
+		name = rule->head_type_name ? rule->head_type_name : "list";
+	if (!rule->head_member || ends_with_member(name, rule->head_member))
+		return name;
+	return ri_strings_format(finder->shapes->strings, "%s.%s", name, rule->head_member);
 }

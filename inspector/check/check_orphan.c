@@ -283,6 +283,7 @@ const struct ri_check ri_check_dead_group = {
 	.help = "The head of a group lies in freed memory, or the object around it is dead or "
 		"unreachable, while living objects are still chained to it. Removing one of them "
 		"writes into the freed head. The group must be emptied before it is released, or "
-		"each member must hold a reference to it.",
+		"each member must hold a reference to it. A group that is lost together with all "
+		"its members is part of that leak, not told here.",
 	.run = run_dead_group,
 };

@@ -120,6 +120,8 @@ static bool find_head(struct ri_binder *binder, struct grouping *grouping)
 		to->head_offset = place.offset_bytes;
 		if (place.type)
 			grouping->head_type = ri_type_strip(binder->types, place.type);
+		if (from->head.member.text)
+			to->head_member = ri_bind_text(binder, from->head.member.text);
 	}
 	to->head_type = grouping->head_struct;
 	to->head_type_name = from->head_type.text ?

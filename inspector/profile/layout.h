@@ -171,6 +171,7 @@ struct ri_group_rule {
 	enum ri_link_kind kind, bucket;
 	const struct ri_type *head_type; /* struct around the head, or null */
 	const char *head_type_name;
+	const char *head_member; /* path of the head in that struct or variable, or null */
 	uint64_t head_struct_bytes; /* size of that struct, 0: unknown */
 	int64_t head_offset;     /* of the head within it */
 	bool has_variable;
