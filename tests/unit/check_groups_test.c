@@ -87,7 +87,7 @@ static void test_list_loop_tells_its_break(void **state)
 	assert_string_equal(f->type_name, "conn");
 	assert_int_equal(f->addr, 0x500000);
 	assert_true(finding_implies(f, "broken-link"));
-	assert_true(finding_says(f, "0x14010 closes the loop"));
+	assert_true(finding_says(f, "0x14010 closes the loop, walking forward"));
 	world_destroy(w);
 }
 
