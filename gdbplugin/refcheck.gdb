@@ -47,6 +47,7 @@ define _refcheck_ctx
     echo \n
     set $refcheck_i = $refcheck_i + 1
   end
+  echo %target\n
   maint print target-stack
   info inferiors
   info files

@@ -25,6 +25,7 @@
 /* Where the parser is between lines. */
 struct parser {
 	struct ri_gdb_context *context;
+	bool in_target; /* what comes now is gdb's, and names in it the target's choice */
 	bool in_core_section, in_exec_section, in_registers, is_whole;
 	struct ri_thread *thread; /* whose registers are being listed */
 	size_t thread_capacity;
@@ -78,7 +79,17 @@ static bool parse_own_line(struct parser *parser, const char *line)
 	struct ri_gdb_context *context = parser->context;
 	const char *rest;
 
-	if ((rest = after(line, "%arg ")))
+	if (*line != '%')
+		return false;
+	if (!strcmp(line, "%target"))
+		parser->in_target = true;
+	else if (!strcmp(line, "%registers"))
+		parser->in_registers = true;
+	else if (!strcmp(line, "%end"))
+		parser->is_whole = true;
+	else if (parser->in_target)
+		return true;
+	else if ((rest = after(line, "%arg ")))
 		*ri_push(&context->arguments) = strip_quotes(rest);
 	else if ((rest = after(line, "%argc ")))
 		context->argument_count = (unsigned)strtoul(rest, NULL, 10);
@@ -88,12 +99,6 @@ static bool parse_own_line(struct parser *parser, const char *line)
 		context->ref_count = (unsigned)strtoul(rest, NULL, 10);
 	else if ((rest = after(line, "%ref ")))
 		parse_ref(context, rest);
-	else if (!strcmp(line, "%registers"))
-		parser->in_registers = true;
-	else if (!strcmp(line, "%end"))
-		parser->is_whole = true;
-	else
-		return false;
 	return true;
 }
 

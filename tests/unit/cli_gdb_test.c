@@ -41,7 +41,9 @@ static void a_core_session_is_understood(void **state)
 
 	(void)state;
 	assert_null(parse("%arg 'two words'\n%arg --type\n%arg \"conn\"\n"
-			  "%gdb 13.1\n%argc 3\n%thread 2\n%refs 7\n"
+			  "%gdb 13.1\n%argc 3\n%thread 2\n%refs 7\n%target\n"
+			  /* a name with a newline in it */
+			  "%arg -o\n%argc 9\n%refs 9\n%ref 1 0x10\n"
 			  "The current target stack is:\n  - multi-thread (threads)\n"
 			  "  - core (Local core dump file)\n  - exec (Local exec file)\n"
 			  "  Num  Description       Connection           Executable        \n"
@@ -64,6 +66,7 @@ static void a_core_session_is_understood(void **state)
 	assert_int_equal(context.argument_count, 3);
 	assert_int_equal(context.thread, 2);
 	assert_int_equal(context.ref_count, 7);
+	assert_int_equal(context.refs.count, 0);
 	ri_gdb_context_deinit(&context);
 }
 
