@@ -19,7 +19,10 @@
 #include "census/type_walk.h"
 #include "debug/modules.h"
 
-#define FIT_SLACK_BYTES 24
+/* Requests are rounded up to 16 bytes, at least to 24, and a chunk that would leave too little
+ * to be split is given away whole. */
+#define FIT_SLACK_BYTES 32
+#define CLOSE_FIT_SLACK_BYTES 24 /* where the fit alone decides between types */
 #define MAPPED_BLOCK_BYTES (128u << 10) /* glibc's lowest mmap threshold */
 #define PAGE_BYTES 4096
 #define REREAD_WORDS_AT_LEAST (1u << 24)
@@ -35,6 +38,7 @@ void ri_finder_init(struct ri_finder *finder)
 	finder->block_use = ri_table_create(finder->heap->block_count * sizeof(uint32_t));
 	finder->reread_words = REREAD_WORDS_AT_LEAST +
 			       REREAD_WORDS_PER_BLOCK * (uint64_t)finder->heap->block_count;
+	finder->is_contested = ri_table_create((finder->heap->block_count / 64 + 1) * 8);
 	finder->descriptors = ri_descriptors_create();
 	for (size_t i = 0; i < finder->layout->types.count; i++)
 		ri_finder_add_type(finder, &finder->layout->types.items[i]);
@@ -46,6 +50,7 @@ void ri_finder_deinit(struct ri_finder *finder)
 		free(finder->types_of[i].types);
 	free(finder->types_of);
 	ri_table_destroy(finder->block_use, finder->heap->block_count * sizeof(uint32_t));
+	ri_table_destroy(finder->is_contested, (finder->heap->block_count / 64 + 1) * 8);
 	ri_descriptors_destroy(finder->descriptors);
 	ri_span_index_destroy(finder->headers);
 	free(finder->is_pointed_at);
@@ -179,6 +184,13 @@ void ri_finder_index(struct ri_finder *finder)
 		finder->objects.count = kept;
 	}
 	finder->indexed_count = finder->objects.count;
+	finder->indexed_base = finder->indexed_count ? base_of(finder, finder->objects.items)
+						     : RI_NONE;
+	for (size_t i = 0; i < finder->indexed_count; i++)
+		if (base_of(finder, &finder->objects.items[i]) != finder->indexed_base) {
+			finder->indexed_base = RI_NONE;
+			break;
+		}
 	finder->is_pointed_at =
 		ri_calloc(finder->indexed_count / 64 + 1, sizeof(*finder->is_pointed_at));
 	finder->headers = ri_span_index_create(finder->indexed_count, header_start, header_end,
@@ -250,13 +262,16 @@ bool ri_finder_is_static(const struct ri_finder *finder, uint64_t addr)
 	return range && !(range->flags & RI_RANGE_ANONYMOUS);
 }
 
-bool ri_finder_fits(uint64_t size_bytes, uint64_t usable_bytes)
+static bool fits_within(uint64_t size_bytes, uint64_t usable_bytes, uint64_t slack)
 {
-	uint64_t slack = FIT_SLACK_BYTES;
-
 	if (usable_bytes >= MAPPED_BLOCK_BYTES)
 		slack += PAGE_BYTES;
 	return size_bytes <= usable_bytes && usable_bytes - size_bytes < slack;
+}
+
+bool ri_finder_fits(uint64_t size_bytes, uint64_t usable_bytes)
+{
+	return fits_within(size_bytes, usable_bytes, FIT_SLACK_BYTES);
 }
 
 bool ri_finder_inside(const struct ri_finder *finder, uint32_t type, uint64_t header,
@@ -360,7 +375,7 @@ static size_t first_that_may_fit(const struct ri_finder *finder, const struct ri
 		size_t half = count / 2;
 		uint64_t extent = finder->types.items[list->types[low + half]].extent_bytes;
 
-		if (extent <= usable && !ri_finder_fits(extent, usable)) {
+		if (extent <= usable && !fits_within(extent, usable, CLOSE_FIT_SLACK_BYTES)) {
 			low += half + 1;
 			count -= half + 1;
 		} else {

@@ -57,11 +57,14 @@ struct ri_finder {
 	RI_VEC(struct ri_object) objects;
 	size_t indexed_count;             /* objects[0 .. indexed_count) ascend by header */
 	struct ri_span_index *headers;    /* over those */
+	uint32_t indexed_base;            /* the base convention of all of them, or RI_NONE */
 	uint64_t *is_pointed_at;          /* a bit per indexed object: RI_FOUND_POINTER, kept
 					   * apart so that a pointer need not touch its object */
 	struct ri_address_map late;       /* header and convention to the objects behind them */
 
 	uint32_t *block_use;              /* per heap block */
+	uint64_t *is_contested;           /* a bit per heap block: a sound pointer to its start was
+					   * declared to lead to something that is not counted */
 	RI_VEC(struct ri_typed_block) typed;
 	uint64_t reread_words;            /* of typed blocks: may still be read once more */
 	RI_VEC(struct ri_head) heads;
@@ -109,12 +112,15 @@ void ri_finder_index(struct ri_finder *finder);
 /* The object whose header of (base) `convention` lies at `header`, or RI_NONE. */
 uint32_t ri_finder_find(const struct ri_finder *finder, uint64_t header, uint32_t convention);
 
-/* A quick answer for objects of the sweep: the one whose header lies at `header`,
- * whatever its convention; RI_NONE: ask ri_finder_find(). */
-static inline uint32_t ri_finder_glance(const struct ri_finder *finder, uint64_t header)
+/* A quick answer for objects of the sweep: the one whose header of `convention` lies at
+ * `header`; RI_NONE: ask ri_finder_find(). */
+static inline uint32_t ri_finder_glance(const struct ri_finder *finder, uint64_t header,
+					uint32_t convention)
 {
 	uint32_t object = ri_span_index_find(finder->headers, header);
 
+	if (finder->indexed_base != ri_finder_base(finder, convention))
+		return RI_NONE;
 	/* a header that starts in this granule of 8 bytes is this one */
 	if (object == RI_SPAN_NONE || header % 8 ||
 	    object == ri_span_index_find(finder->headers, header - 8))
@@ -238,6 +244,15 @@ void ri_traversal_variables(struct ri_traversal *traversal);
 /* Examines every object and typed block added since the last call; true if
  * there was one. */
 bool ri_traversal_run(struct ri_traversal *traversal);
+
+/* When nothing new is found any more: follows the pointers of objects that only their
+ * magic told when they were examined, and that more speaks for by now.  Whether
+ * anything was new. */
+bool ri_traversal_confirm(struct ri_traversal *traversal);
+
+/* Last: follows what is left in doubt, to objects that are guesses (RI_FOUND_GUESS)
+ * where they have no magic.  Whether there was any. */
+bool ri_traversal_guess(struct ri_traversal *traversal);
 
 /* groups.c */
 struct ri_groups *ri_groups_create(struct ri_finder *finder);

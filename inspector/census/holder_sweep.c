@@ -81,7 +81,8 @@ static void sweep_object(struct ri_sweep_worker *w, uint32_t o)
 	}
 	if (object->state & (RI_OBJECT_DEAD_BITS | RI_OBJECT_SUSPECT))
 		source.flags = RI_EDGE_UNSURE;
-	if (shape < plan->input->shapes->shapes.count)
+	/* what may be something else altogether has no members to go by */
+	if (shape < plan->input->shapes->shapes.count && !(object->state & RI_OBJECT_SUSPECT))
 		source.shape = &plan->input->shapes->shapes.items[shape];
 	ri_sweep_worker_set_source(w, &source);
 	for (uint32_t next = o + 1; next < population->object_count && at < end;

@@ -3,7 +3,9 @@
  * What a pointer to a counted object leads to, where no object is known yet:
  * mostly objects without a magic, objects whose magic is damaged, and freed ones.
  *
- * In a used block the object must fill the block, or carry its magic.  In a free
+ * In a used block the object must fill the block, or carry its magic.  Where the
+ * pointer is in doubt itself (beyond a vector's length, in an object that may be none),
+ * an object without magic is a guess.  In a free
  * one the pointer's holder must be sound itself, and the memory must still look
  * like the object; where the allocator's own words lie over the magic, the block
  * must fit instead.
@@ -62,6 +64,7 @@ void ri_pointee_counted(struct ri_finder *finder, uint64_t value, uint32_t type,
 	const struct ri_counted_type *t = &finder->types.items[type];
 	uint64_t header = value + (uint64_t)t->header_offset;
 	uint32_t block = ri_finder_block(finder, value), found = RI_NONE;
+	uint32_t how = RI_FOUND_GUESS;
 
 	if (block == RI_NONE)
 		return;
@@ -82,10 +85,28 @@ void ri_pointee_counted(struct ri_finder *finder, uint64_t value, uint32_t type,
 	default:
 		break;
 	}
-	if (found != RI_NONE)
-		ri_finder_add(finder,
-			      header - (uint64_t)finder->types.items[found].header_offset, found,
-			      RI_FOUND_POINTER);
+	if (found == RI_NONE)
+		return;
+	if (is_sound ||
+	    ri_finder_magic(finder, t->convention, header, RI_NONE) == RI_MAGIC_LIVE)
+		how = RI_FOUND_POINTER;
+	else if (finder->block_use[block])
+		return;
+	ri_finder_add(finder, header - (uint64_t)finder->types.items[found].header_offset, found,
+		      how);
+}
+
+bool ri_pointee_by_magic(struct ri_finder *finder, uint64_t value, uint32_t type)
+{
+	const struct ri_counted_type *t = &finder->types.items[type];
+
+	if (ri_finder_block(finder, value) == RI_NONE)
+		return true;
+	if (ri_finder_magic(finder, t->convention, value + (uint64_t)t->header_offset, RI_NONE) ==
+	    RI_MAGIC_NONE)
+		return false;
+	ri_pointee_counted(finder, value, type, false);
+	return true;
 }
 
 /* The type of the freed object whose handle `value` is: the one whose descriptor

@@ -15,7 +15,11 @@
 #include "census/extents.h"
 #include "census/finder.h"
 #include "census/lost.h"
+#include "census/type_walk.h"
 #include "debug/modules.h"
+
+#define NESTING_MAX 16
+#define LOWEST_ADDRESS 4096
 
 /*
  * States
@@ -63,6 +67,8 @@ static uint32_t state_of_place(struct ri_finder *finder, const struct ri_object 
 	const struct ri_range *range;
 	uint32_t state = 0;
 
+	if (object->found == RI_FOUND_GUESS)
+		state |= RI_OBJECT_SUSPECT;
 	if (object->block != RI_NONE) {
 		switch (finder->heap->blocks[object->block].state) {
 		case RI_BLOCK_FREE:
@@ -70,7 +76,7 @@ static uint32_t state_of_place(struct ri_finder *finder, const struct ri_object 
 		case RI_BLOCK_UNKNOWN:
 			return object->found & sure ? 0 : RI_OBJECT_SUSPECT;
 		default:
-			return 0;
+			return state;
 		}
 	}
 	range = ri_image_find(finder->image, object->addr);
@@ -120,9 +126,82 @@ static bool holds(struct ri_finder *finder, uint64_t base, const struct ri_condi
 	return ((value & mask) != 0) != condition->is_negated;
 }
 
+/* Whether each member that is declared to point at a struct holds null or leads somewhere. */
+static bool are_pointers_sound(struct ri_finder *finder, const struct ri_object *object)
+{
+	const struct ri_counted_type *type = &finder->types.items[object->type];
+	const struct ri_shape *shape;
+	uint32_t index;
+
+	if (!type->type)
+		return true;
+	index = ri_shapes_counted(finder->shapes, type, object->type);
+	shape = &finder->shapes->shapes.items[index];
+	for (size_t i = 0; i < shape->slot_count; i++) {
+		const struct ri_slot *slot = &shape->slots[i];
+		uint64_t value;
+
+		if (slot->in_union || slot->kind != RI_SLOT_POINTER)
+			continue;
+		if (!ri_reader_u64(&finder->reader,
+				   ri_type_start(type, object->addr) + slot->offset_bytes,
+				   &value) ||
+		    (value >= LOWEST_ADDRESS && !ri_image_find(finder->image, value & ~7ull)))
+			return false;
+	}
+	return true;
+}
+
+static bool fills_block(const struct ri_finder *finder, const struct ri_object *object)
+{
+	const struct ri_counted_type *type = &finder->types.items[object->type];
+	const struct ri_block *block = &finder->heap->blocks[object->block];
+
+	return ri_type_start(type, object->addr) == block->addr &&
+	       ri_finder_fits(type->extent_bytes, block->size_bytes);
+}
+
+static bool has_bit(const uint64_t *bits, uint32_t i)
+{
+	return bits[i / 64] >> i % 64 & 1;
+}
+
+/*
+ * Whether an object that nothing but its magic tells may be what is left of one, in a
+ * block that is used for something else now: something else is said to lie there, it has
+ * been written over, or it lies inside a block that is no pool as far as is known (`pools`
+ * has a bit per block).
+ */
+static bool is_remnant(struct ri_finder *finder, const struct ri_object *object,
+		       const uint64_t *pools)
+{
+	if (object->found != RI_FOUND_MAGIC || object->block == RI_NONE)
+		return false;
+	return has_bit(finder->is_contested, object->block) ||
+	       object->state & RI_OBJECT_COUNT_IMPOSSIBLE ||
+	       (!has_bit(pools, object->block) && !fills_block(finder, object)) ||
+	       !are_pointers_sound(finder, object);
+}
+
+/* A bit per block in which an object that more than its magic tells takes a part. */
+static uint64_t *find_pools(const struct ri_finder *finder)
+{
+	uint64_t *pools = ri_table_create((finder->heap->block_count / 64 + 1) * 8);
+
+	for (size_t i = 0; i < finder->objects.count; i++) {
+		const struct ri_object *object = &finder->objects.items[i];
+
+		if (object->block != RI_NONE &&
+		    object->found & ~(uint32_t)(RI_FOUND_MAGIC | RI_FOUND_GUESS) &&
+		    !fills_block(finder, object))
+			pools[object->block / 64] |= 1ull << object->block % 64;
+	}
+	return pools;
+}
+
 /* In a freed block the allocator has written over the object: its magic, its
  * count and its descriptor say nothing any more. */
-static void set_state(struct ri_finder *finder, struct ri_object *object)
+static void set_state(struct ri_finder *finder, struct ri_object *object, const uint64_t *pools)
 {
 	const struct ri_counted_type *type = &finder->types.items[object->type];
 	const struct ri_convention *c = &finder->layout->conventions.items[type->convention];
@@ -141,6 +220,8 @@ static void set_state(struct ri_finder *finder, struct ri_object *object)
 	if (magic == RI_MAGIC_BAD)
 		object->state |= RI_OBJECT_MAGIC_BAD;
 	object->state |= state_of_count(count) | state_of_descriptor(finder, object, header);
+	if (is_remnant(finder, object, pools))
+		object->state |= RI_OBJECT_SUSPECT;
 	if (holds(finder, header, &c->not_leak))
 		object->state |= RI_OBJECT_NOT_LEAK;
 	if (holds(finder, header, &c->ignore))
@@ -240,18 +321,48 @@ static bool stand_together(const struct ri_counted_type *a, const struct ri_coun
 	       (a->type && a->type == b->type);
 }
 
+/* Whether a struct of type `outer` begins with one of type `inner`. */
+static bool begins_with(struct ri_types *types, const struct ri_type *outer,
+			const struct ri_type *inner)
+{
+	for (unsigned depth = 0; outer && inner && depth < NESTING_MAX; depth++) {
+		if (ri_types_are_same(outer, inner))
+			return true;
+		if (outer->kind != RI_TYPE_STRUCT || !outer->member_count ||
+		    outer->members[0].offset_bits)
+			return false;
+		outer = ri_type_bare(types, outer->members[0].type);
+	}
+	return false;
+}
+
 /* Whether objects[i] claims the address of objects[i - 1] for another type, and
  * neither embeds the other. */
 static bool is_rival(const struct ri_finder *finder, size_t i)
 {
 	const struct ri_object *a = &finder->objects.items[i - 1], *b = &finder->objects.items[i];
+	const struct ri_counted_type *t = &finder->types.items[a->type];
+	const struct ri_counted_type *u = &finder->types.items[b->type];
 
-	return a->addr == b->addr && ri_finder_header(finder, a) != ri_finder_header(finder, b) &&
-	       !((a->found | b->found) & RI_FOUND_EMBEDDED) &&
-	       !stand_together(&finder->types.items[a->type], &finder->types.items[b->type]);
+	return a->addr == b->addr && !((a->found | b->found) & RI_FOUND_EMBEDDED) &&
+	       !stand_together(t, u) && !begins_with(finder->dwarf, t->type, u->type) &&
+	       !begins_with(finder->dwarf, u->type, t->type);
 }
 
-/* Of rivals the one that more ways of finding vouch for stays. */
+/* How much speaks for an object: pointers of its type and the like before its looks, for
+ * what was there before the block was used anew may still look like itself. */
+static int evidence_of(const struct ri_object *object)
+{
+	const uint32_t looks = RI_FOUND_MAGIC | RI_FOUND_GUESS;
+	int score = 4 * __builtin_popcount(object->found & ~looks);
+
+	score += object->found & RI_FOUND_MAGIC ? 2 : 0;
+	score -= object->state & RI_OBJECT_MAGIC_BAD ? 5 : 0;
+	score -= object->state & RI_OBJECT_COUNT_IMPOSSIBLE ? 3 : 0;
+	return score;
+}
+
+/* Of rivals the one that more speaks for stays. */
 static void drop_rivals(struct ri_finder *finder, uint32_t *place_of)
 {
 	struct ri_object *objects = finder->objects.items;
@@ -272,8 +383,7 @@ static void drop_rivals(struct ri_finder *finder, uint32_t *place_of)
 			continue;
 		}
 		moved[i]--;
-		if (__builtin_popcount(objects[kept].found) >
-		    __builtin_popcount(objects[kept - 1].found))
+		if (evidence_of(&objects[kept]) > evidence_of(&objects[kept - 1]))
 			objects[kept - 1] = objects[kept];
 	}
 	for (size_t i = 0; i < count; i++)
@@ -371,13 +481,16 @@ static void finish(struct ri_finder *finder, struct ri_groups *groups,
 		   struct ri_population *population)
 {
 	uint32_t *place_of;
+	uint64_t *pools;
 
 	ri_groups_finish(groups, population);
-	for (size_t i = 0; i < finder->objects.count; i++) {
-		if (i < finder->indexed_count && finder->is_pointed_at[i / 64] >> i % 64 & 1)
+	for (size_t i = 0; i < finder->indexed_count; i++)
+		if (finder->is_pointed_at[i / 64] >> i % 64 & 1)
 			finder->objects.items[i].found |= RI_FOUND_POINTER;
-		set_state(finder, &finder->objects.items[i]);
-	}
+	pools = find_pools(finder);
+	for (size_t i = 0; i < finder->objects.count; i++)
+		set_state(finder, &finder->objects.items[i], pools);
+	ri_table_destroy(pools, (finder->heap->block_count / 64 + 1) * 8);
 	place_of = ri_malloc(finder->objects.count * sizeof(*place_of));
 	sort_objects(finder, place_of);
 	drop_rivals(finder, place_of);
@@ -459,6 +572,8 @@ struct ri_population *ri_population_create(const struct ri_target *target,
 	while (is_new) {
 		is_new = ri_traversal_run(traversal);
 		is_new |= ri_groups_run(groups);
+		if (!is_new)
+			is_new = ri_traversal_confirm(traversal) || ri_traversal_guess(traversal);
 	}
 	ri_descriptors_read_owners(&finder);
 	ri_traversal_destroy(traversal);

@@ -31,6 +31,7 @@ enum { /* how an object was found: ri_object.found */
 	RI_FOUND_EMBEDDED = 32,  /* a member of another object */
 	RI_FOUND_ASSUMED = 64,   /* the user said so */
 	RI_FOUND_CONTENT = 128,  /* lost, and told by size and content alone: census/lost.h */
+	RI_FOUND_GUESS = 256,    /* a typed pointer at a doubtful place, and no magic */
 };
 
 enum { /* ri_object.state */
@@ -41,7 +42,7 @@ enum { /* ri_object.state */
 	RI_OBJECT_COUNT_IMPOSSIBLE = 16,
 	RI_OBJECT_SATURATED = 32,
 	RI_OBJECT_IMMORTAL = 64,
-	RI_OBJECT_SUSPECT = 128,   /* known by content alone under an unknown allocator */
+	RI_OBJECT_SUSPECT = 128,   /* known by content alone under an unknown allocator, or by guess */
 	RI_OBJECT_NOT_LEAK = 256,  /* marked by the program: a root, never a leak */
 	RI_OBJECT_IGNORE = 512,    /* marked by the program: not audited */
 	RI_OBJECT_DESCRIPTOR_BAD = 1024, /* descriptor pointer is not its type's */

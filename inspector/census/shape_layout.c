@@ -108,6 +108,8 @@ static void lay_out_pointer(struct builder *b, const struct ri_type *type, uint6
 	} else if (target && target->kind == RI_TYPE_POINTER) {
 		slot->kind = RI_SLOT_POINTER_ARRAY;
 		slot->pointee = target;
+	} else if (target && target->kind == RI_TYPE_INT) {
+		slot->is_to_numbers = true;
 	}
 	slot->class_index = ri_shapes_class_worth(b->shapes, b->path.items, b->kind, is_possible,
 						  1, false);

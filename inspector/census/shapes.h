@@ -57,6 +57,7 @@ struct ri_slot {
 	uint32_t offset_bytes;   /* multiple of 8, within one element */
 	uint8_t kind;            /* enum ri_slot_kind */
 	bool in_union;           /* arm unknown: possible */
+	bool is_to_numbers;      /* VOID_POINTER: declared to point at numbers or characters */
 	uint32_t class_index;    /* of holders here, for hits that fit `pointee` */
 	const struct ri_type *pointee; /* POINTER: stripped; POINTER_ARRAY: the element pointer's type */
 	uint32_t pointee_type;   /* index of the counted type at the pointee, or RI_NONE */

@@ -39,8 +39,10 @@ struct plan {
 struct pending {
 	uint64_t value;
 	const struct ri_slot *slot;
+	uint32_t source;          /* the object that holds it, or RI_NONE */
 	uint32_t convention;      /* of the holder, for words that a field table declares */
 	bool is_sound;            /* the holder is */
+	bool is_unconfirmed;      /* the holder is, if it is an object at all: its magic alone says so */
 };
 
 typedef RI_VEC(struct ri_variable) variable_list;
@@ -52,6 +54,7 @@ struct ri_traversal {
 	RI_VEC(struct plan) plans;     /* by shape */
 	struct pending queue[BATCH];
 	size_t queued;
+	RI_VEC(struct pending) doubtful; /* put off until more is known of their holders */
 };
 
 struct ri_traversal *ri_traversal_create(struct ri_finder *finder)
@@ -72,6 +75,7 @@ void ri_traversal_destroy(struct ri_traversal *traversal)
 	}
 	ri_vec_deinit(&traversal->plans);
 	ri_vec_deinit(&traversal->blocks_to_do);
+	ri_vec_deinit(&traversal->doubtful);
 	free(traversal);
 }
 
@@ -96,7 +100,7 @@ static void list_slots(struct plan *plan, const struct ri_shapes *shapes,
 
 		if (slot->in_union ||
 		    (slot->kind != RI_SLOT_POINTER && slot->kind != RI_SLOT_POINTER_ARRAY &&
-		     !is_declared_owner(shapes, slot)))
+		     !slot->is_to_numbers && !is_declared_owner(shapes, slot)))
 			continue;
 		plan->slots = ri_grow(plan->slots, &plan->slot_capacity, plan->slot_count + 1,
 				      sizeof(*plan->slots));
@@ -177,25 +181,40 @@ static uint64_t header_of(const struct ri_finder *finder, const struct pending *
 	return p->value + (uint64_t)finder->types.items[p->slot->pointee_type].header_offset;
 }
 
-static void look_up(struct ri_finder *finder, const struct pending *p)
+/* What an unknown pointee is.  A place that is in doubt may vouch for no magic and no
+ * freed object, and what has no magic at all is a guess, to be made last. */
+static void recognise(struct ri_traversal *t, const struct pending *p, bool is_last)
 {
-	uint32_t type = p->slot->pointee_type, object;
-	uint64_t header;
+	struct ri_finder *finder = t->finder;
+	uint32_t type = p->slot->pointee_type;
 
-	if (type == RI_NONE && !p->is_sound)
-		return;
-	if (type == RI_NONE) {
+	if (type == RI_NONE && p->is_sound)
 		ri_pointee_owned(finder, p->value, p->convention);
-		return;
-	}
-	header = header_of(finder, p);
-	object = ri_finder_glance(finder, header);
-	if (object == RI_NONE)
-		object = ri_finder_find(finder, header, finder->types.items[type].convention);
-	if (object == RI_NONE)
+	else if (type != RI_NONE && (p->is_sound || is_last))
 		ri_pointee_counted(finder, p->value, type, p->is_sound);
-	else
+	else if (type != RI_NONE && !ri_pointee_by_magic(finder, p->value, type))
+		*ri_push(&t->doubtful) = *p;
+}
+
+static void look_up(struct ri_traversal *t, const struct pending *p)
+{
+	struct ri_finder *finder = t->finder;
+	uint32_t type = p->slot->pointee_type, object = RI_NONE;
+
+	if (type != RI_NONE) {
+		uint32_t convention = finder->types.items[type].convention;
+		uint64_t header = header_of(finder, p);
+
+		object = ri_finder_glance(finder, header, convention);
+		if (object == RI_NONE)
+			object = ri_finder_find(finder, header, convention);
+	}
+	if (object != RI_NONE)
 		ri_finder_point_at(finder, object);
+	else if (p->is_unconfirmed)
+		*ri_push(&t->doubtful) = *p;
+	else
+		recognise(t, p, false);
 }
 
 /* Looks the queued pointers up; what that reads was prefetched when they were
@@ -206,7 +225,7 @@ static void flush(struct ri_traversal *t)
 
 	t->queued = 0;
 	for (size_t i = 0; i < queued; i++)
-		look_up(t->finder, &t->queue[i]);
+		look_up(t, &t->queue[i]);
 }
 
 static void queue(struct ri_traversal *t, const struct pending *pending)
@@ -230,8 +249,10 @@ struct element {
 	uint64_t addr;
 	const struct ri_type *type; /* its struct, or null; `type_offset` in it */
 	uint64_t type_offset;
+	uint32_t object;            /* or RI_NONE */
 	uint32_t convention;        /* of an object; RI_NONE: it is none */
 	bool is_sound;              /* what it holds is certain */
+	bool is_unconfirmed;        /* see struct pending */
 };
 
 static void follow(struct ri_traversal *t, const struct element *element, uint64_t value,
@@ -246,11 +267,18 @@ static void follow(struct ri_traversal *t, const struct element *element, uint64
 	const struct pending pending = {
 		.value = value,
 		.slot = slot,
+		.source = element->object,
 		.convention = element->convention,
 		.is_sound = element->is_sound,
+		.is_unconfirmed = element->is_unconfirmed,
 	};
 	uint32_t block;
 
+	if (slot->is_to_numbers && !is_declared_owner(t->finder->shapes, slot)) {
+		if (element->is_sound && !element->is_unconfirmed)
+			ri_typed_block_contest(t->finder, value);
+		return;
+	}
 	if (slot->kind != RI_SLOT_POINTER_ARRAY &&
 	    (slot->pointee_type != RI_NONE || slot->kind == RI_SLOT_VOID_POINTER)) {
 		queue(t, &pending);
@@ -363,35 +391,64 @@ static void add_nested(struct ri_traversal *t, const struct plan *plan, uint64_t
 	}
 }
 
+/* Elements [first, end) of a variable. */
+static void examine_elements(struct ri_traversal *t, const struct ri_variable *variable,
+			     struct element *element, bool is_array, uint64_t first, uint64_t end)
+{
+	struct ri_finder *finder = t->finder;
+	const struct plan *plan = plan_of(t, element->shape, element->type);
+
+	if (!plan->slot_count && !plan->nested.count)
+		return;
+	for (uint64_t i = first; i < end; i++) {
+		const char *prefix = variable->name;
+
+		element->addr = variable->addr + i * element->type->size_bytes;
+		if (plan->nested.count && is_array)
+			prefix = ri_strings_format(finder->shapes->strings, "%s[%llu]", prefix,
+						   (unsigned long long)i);
+		add_nested(t, plan, element->addr, prefix, true, RI_FOUND_VARIABLE);
+		follow_slots(t, plan, element);
+	}
+}
+
+/* A variable may lie in several ranges: the pages that a program's file has, those
+ * behind them, and those that were never touched, which are left out. */
 static void examine_variable(struct ri_traversal *t, const struct ri_variable *variable)
 {
 	struct ri_finder *finder = t->finder;
 	const struct ri_type *type = ri_type_bare(finder->dwarf, variable->type);
-	struct element element = { .type = type, .convention = RI_NONE, .is_sound = true };
+	struct element element = { .type = type, .object = RI_NONE, .convention = RI_NONE,
+				   .is_sound = true };
 	bool is_array = type && type->kind == RI_TYPE_ARRAY;
-	const struct plan *plan;
-	uint64_t count = 1;
+	uint64_t count = 1, done = 0, size, end;
 
 	if (is_array) {
 		element.type = ri_type_below(finder->dwarf, type);
 		count = type->element_count;
 	}
 	if (!element.type || element.type->size_bytes < 8 ||
-	    count > UINT64_MAX / element.type->size_bytes ||
-	    !ri_reader_peek(&finder->reader, variable->addr, count * element.type->size_bytes))
+	    count > (UINT64_MAX - variable->addr) / element.type->size_bytes)
 		return;
+	size = element.type->size_bytes;
+	end = variable->addr + count * size;
 	element.shape = ri_shapes_shape(finder->shapes, variable->type, variable->name,
 					RI_CLASS_VARIABLE);
-	plan = plan_of(t, element.shape, element.type);
-	for (uint64_t i = 0; i < count; i++) {
-		const char *prefix = variable->name;
+	for (uint64_t at = variable->addr; at < end;) {
+		const struct ri_range *range = ri_image_find(finder->image, at);
+		uint64_t until;
 
-		element.addr = variable->addr + i * element.type->size_bytes;
-		if (plan->nested.count && is_array)
-			prefix = ri_strings_format(finder->shapes->strings, "%s[%llu]", prefix,
-						   (unsigned long long)i);
-		add_nested(t, plan, element.addr, prefix, true, RI_FOUND_VARIABLE);
-		follow_slots(t, plan, &element);
+		if (!range)
+			return;
+		until = range->end < end ? (range->end - variable->addr + size - 1) / size : count;
+		if (range->bytes) {
+			uint64_t first = (at - variable->addr) / size;
+
+			examine_elements(t, variable, &element, is_array,
+					 first > done ? first : done, until);
+			done = until;
+		}
+		at = range->end;
 	}
 }
 
@@ -416,6 +473,15 @@ void ri_traversal_variables(struct ri_traversal *traversal)
 	ri_vec_deinit(&list);
 }
 
+/* Whether anything but its magic, or a guess, says that there is an object. */
+static bool is_confirmed(const struct ri_finder *finder, uint32_t object)
+{
+	if (object < finder->indexed_count &&
+	    finder->is_pointed_at[object / 64] >> object % 64 & 1)
+		return true;
+	return finder->objects.items[object].found & ~(uint32_t)(RI_FOUND_MAGIC | RI_FOUND_GUESS);
+}
+
 static void examine_object(struct ri_traversal *t, uint32_t index)
 {
 	struct ri_finder *finder = t->finder;
@@ -424,6 +490,7 @@ static void examine_object(struct ri_traversal *t, uint32_t index)
 	struct element element = {
 		.type = type->type,
 		.type_offset = type->front_bytes,
+		.object = index,
 		.convention = type->convention,
 		.addr = ri_type_start(type, object.addr),
 	};
@@ -440,7 +507,9 @@ static void examine_object(struct ri_traversal *t, uint32_t index)
 		return;
 	magic = ri_finder_magic(finder, type->convention, ri_finder_header(finder, &object),
 				object.type);
-	element.is_sound = magic == RI_MAGIC_LIVE || magic == RI_MAGIC_NONE;
+	element.is_sound = (magic == RI_MAGIC_LIVE || magic == RI_MAGIC_NONE) &&
+			   object.found != RI_FOUND_GUESS;
+	element.is_unconfirmed = element.is_sound && !is_confirmed(finder, index);
 	add_nested(t, plan, element.addr, type->name, false, RI_FOUND_EMBEDDED);
 	follow_slots(t, plan, &element);
 }
@@ -455,6 +524,7 @@ static void examine_block(struct ri_traversal *t, uint32_t index)
 	struct element element = {
 		.shape = typed.shape,
 		.type = is_array ? NULL : shape.type,
+		.object = RI_NONE,
 		.convention = RI_NONE,
 	};
 	const struct plan *plan = plan_of(t, typed.shape, element.type);
@@ -500,4 +570,38 @@ bool ri_traversal_run(struct ri_traversal *traversal)
 	} while (traversal->blocks_to_do.count ||
 		 traversal->objects_done < finder->objects.count);
 	return any;
+}
+
+bool ri_traversal_confirm(struct ri_traversal *traversal)
+{
+	size_t kept = 0, count = traversal->doubtful.count;
+	bool any = false;
+
+	for (size_t i = 0; i < count; i++) {
+		struct pending p = traversal->doubtful.items[i];
+
+		if (!p.is_unconfirmed || !is_confirmed(traversal->finder, p.source)) {
+			traversal->doubtful.items[kept++] = p;
+			continue;
+		}
+		p.is_unconfirmed = false;
+		look_up(traversal, &p);
+		any = true;
+	}
+	traversal->doubtful.count = kept;
+	return any;
+}
+
+bool ri_traversal_guess(struct ri_traversal *traversal)
+{
+	size_t count = traversal->doubtful.count;
+
+	for (size_t i = 0; i < count; i++) {
+		struct pending p = traversal->doubtful.items[i];
+
+		p.is_sound = false;
+		recognise(traversal, &p, true);
+	}
+	traversal->doubtful.count = 0;
+	return count > 0;
 }

@@ -11,6 +11,10 @@
  */
 void ri_pointee_counted(struct ri_finder *finder, uint64_t value, uint32_t type, bool is_sound);
 
+/* The same from a place that is not sound, where the type has a magic or `value` leads
+ * into no block; else false, and nothing is done. */
+bool ri_pointee_by_magic(struct ri_finder *finder, uint64_t value, uint32_t type);
+
 /* The same for an untyped word that is declared to own an object of any type of
  * `convention` (RI_NONE: of any): adds freed ones, since live ones are known. */
 void ri_pointee_owned(struct ri_finder *finder, uint64_t value, uint32_t convention);
@@ -29,6 +33,9 @@ struct ri_pointer_place {
 uint32_t ri_typed_block_claim(struct ri_finder *finder, uint64_t value,
 			      const struct ri_pointer_place *place);
 
+/* Notes that something else than a counted object is said to start at `value`. */
+void ri_typed_block_contest(struct ri_finder *finder, uint64_t value);
+
 /* Whether its elements are pointers by themselves. */
 bool ri_typed_block_is_array(const struct ri_finder *finder, uint32_t shape);
 
@@ -36,12 +43,12 @@ bool ri_typed_block_is_array(const struct ri_finder *finder, uint32_t shape);
  * vectors.c: how many of the `capacity` elements of `element_bytes` at `start`
  * are in use, judged from what lies beside the pointer at `place`: the end
  * pointers of a C++ vector, or a counter.  `is_null(data, i)`: element i holds
- * nothing.  `capacity` where nothing says otherwise; *ret_is_dead: what lies
- * behind was destroyed, and is not merely unknown.
+ * nothing.  False where nothing says it; *ret_is_dead: what lies behind was
+ * destroyed, and is not merely unknown.
  */
-uint64_t ri_vector_length(struct ri_finder *finder, const struct ri_pointer_place *place,
-			  uint64_t start, uint64_t capacity, uint64_t element_bytes,
-			  bool (*is_null)(void *data, uint64_t i), void *data,
-			  bool *ret_is_dead);
+bool ri_vector_length(struct ri_finder *finder, const struct ri_pointer_place *place,
+		      uint64_t start, uint64_t capacity, uint64_t element_bytes,
+		      bool (*is_null)(void *data, uint64_t i), void *data, uint64_t *ret,
+		      bool *ret_is_dead);
 
 #endif

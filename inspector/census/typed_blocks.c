@@ -19,6 +19,7 @@
 
 #define LINK_TYPE_MAX_BYTES 32
 #define TAIL_SLACK_WORDS 2 /* at a block's end, beyond what was asked for */
+#define SMALLEST_WORDS 3   /* of a block: one may be all that was asked for */
 
 /* How much a shape says about a block: a struct that fits, a struct, an array of
  * typed pointers, an array of any pointers. */
@@ -195,22 +196,36 @@ static bool is_null_element(void *data, uint64_t i)
 	return true;
 }
 
-/* How much of the block's `count` elements is in use. */
-static void measure(struct ri_finder *finder, const struct ri_pointer_place *place,
-		    uint64_t start, uint64_t count, struct claim *claim)
+/* How many words at the end of an array of `count` words may not have been asked for: the
+ * allocator rounds up, and what was there before stays.  Null words do no harm. */
+static uint64_t slack_words(struct elements *elements, uint64_t count)
+{
+	uint64_t slack = 0;
+
+	for (uint64_t i = 1; i < count && i <= (count <= SMALLEST_WORDS ? 2 : 1); i++)
+		if (!is_null_element(elements, count - i))
+			slack = i;
+	return slack;
+}
+
+/* How many of the block's `count` elements are in use; what is beyond is cut off. */
+static uint64_t measure(struct ri_finder *finder, const struct ri_pointer_place *place,
+			uint64_t start, uint64_t count, struct claim *claim)
 {
 	struct elements elements = {
 		.finder = finder,
 		.shape = &finder->shapes->shapes.items[claim->shape],
 		.start = start,
 	};
-	uint64_t element_bytes = elements.shape->element_bytes;
-	uint64_t length = ri_vector_length(finder, place, start, count, element_bytes,
-					   is_null_element, &elements, &claim->is_spare_dead);
+	uint64_t element_bytes = elements.shape->element_bytes, length;
 
+	if (!ri_vector_length(finder, place, start, count, element_bytes, is_null_element,
+			      &elements, &length, &claim->is_spare_dead))
+		length = element_bytes == 8 ? count - slack_words(&elements, count) : count;
 	if (length < count)
 		claim->spare_bytes = finder->heap->blocks[claim->block].size_bytes -
 				     length * element_bytes;
+	return length;
 }
 
 static bool claim_plain(struct ri_finder *finder, uint64_t value,
@@ -259,10 +274,20 @@ static bool claim_array(struct ri_finder *finder, uint64_t value,
 	claim->shape = ri_shapes_pointer_array(shapes, name, pointee);
 	if (is_settled(finder, claim))
 		return false;
+	words = measure(finder, place, value, words, claim);
 	claim->is_exact = are_pointers(finder, &shapes->shapes.items[claim->shape], value, words,
-				       words > TAIL_SLACK_WORDS ? TAIL_SLACK_WORDS : 0);
-	measure(finder, place, value, words, claim);
+				       !claim->spare_bytes && words > TAIL_SLACK_WORDS
+					       ? TAIL_SLACK_WORDS
+					       : 0);
 	return true;
+}
+
+void ri_typed_block_contest(struct ri_finder *finder, uint64_t value)
+{
+	uint32_t block = used_block_at(finder, value);
+
+	if (block != RI_NONE)
+		finder->is_contested[block / 64] |= 1ull << block % 64;
 }
 
 uint32_t ri_typed_block_claim(struct ri_finder *finder, uint64_t value,
@@ -271,8 +296,13 @@ uint32_t ri_typed_block_claim(struct ri_finder *finder, uint64_t value,
 	struct claim claim = { .block = used_block_at(finder, value) };
 	bool is_array = place->slot->kind == RI_SLOT_POINTER_ARRAY;
 
-	if (claim.block == RI_NONE || finder->block_use[claim.block] == RI_BLOCK_HAS_OBJECT)
+	if (claim.block == RI_NONE)
 		return RI_NONE;
+	if (finder->block_use[claim.block] == RI_BLOCK_HAS_OBJECT) {
+		if (is_array)
+			ri_typed_block_contest(finder, value);
+		return RI_NONE;
+	}
 	if (!(is_array ? claim_array(finder, value, place, &claim)
 		       : claim_plain(finder, value, place, &claim)))
 		return RI_NONE;

@@ -6,10 +6,12 @@
  *
  * C++ vectors say it themselves: begin, end of the elements, end of the room,
  * three pointers of one type in a row.  In C a counter beside the pointer does,
- * if its name says so, and only where it explains the contents: the elements
- * before it all hold something, and some behind it do too.  A counter that is
- * the number of filled elements of a sparse table explains that as well and
- * cuts nothing off.
+ * if its name says so.  One that is called after the pointer (slots, slot_count), or
+ * lies next to it, is the pointer's own: of several (used, room) the least counts,
+ * for what is cut off in error is only a possible holder.  Any other counter in the
+ * struct must explain the contents: the elements before it all hold something,
+ * and some behind it do too.  A counter that is the number of filled elements of a
+ * sparse table explains that as well and cuts nothing off.
  *
  * Cost: one pass over the array where there is a counter.  Blind spots: counters
  * in other structs, and arrays held by variables.
@@ -17,6 +19,8 @@
 #include "census/traverse_private.h"
 
 #include <ctype.h>
+#include <string.h>
+#include <strings.h>
 
 #include "census/type_walk.h"
 
@@ -132,71 +136,174 @@ static bool is_counter_name(const char *name)
 	return false;
 }
 
-/* The values of the counters beside the pointer that are at most `capacity`. */
-static size_t read_counters(struct ri_finder *finder, const struct ri_pointer_place *place,
-			    const struct surroundings *around, uint64_t capacity,
-			    uint64_t values[COUNTERS_MAX])
+/* Whether the counter's name says that it is the pointer's: slots and slot_count, nslots. */
+static bool is_counter_of(const char *counter, const char *pointer)
 {
-	size_t count = 0;
+	char stem[64];
+	size_t n = pointer ? strlen(pointer) : 0;
 
-	for (size_t i = 0; i < around->type->member_count && count < COUNTERS_MAX; i++) {
-		const struct ri_member *member = &around->type->members[i];
-		const struct ri_type *bare = ri_type_bare(finder->dwarf, member->type);
-		uint64_t addr = place->addr + around->offset_bytes + member->offset_bits / 8;
-
-		if (!bare || bare->kind != RI_TYPE_INT || bare->is_bool || bare->is_enum ||
-		    member->bit_size || bare->size_bytes > 8 || !member->name ||
-		    !is_counter_name(member->name))
-			continue;
-		if (ri_reader_uint(&finder->reader, addr, (unsigned)bare->size_bytes,
-				   &values[count]) &&
-		    values[count] <= capacity)
-			count++;
-	}
-	return count;
+	while (n > 2 && (pointer[n - 1] == 's' || pointer[n - 1] == '_'))
+		n--;
+	if (!n || n >= sizeof(stem))
+		return false;
+	memcpy(stem, pointer, n);
+	stem[n] = '\0';
+	return n == 1 ? !strncasecmp(counter, stem, 1) && counter[1] == '_'
+		      : strcasestr(counter, stem) != NULL;
 }
 
-/* The longest counter that explains the contents, `capacity` if none does. */
-static uint64_t explain(const uint64_t *values, size_t count, uint64_t capacity,
-			bool (*is_null)(void *data, uint64_t i), void *data)
+static bool is_counter(struct ri_finder *finder, const struct ri_member *member)
 {
-	uint64_t filled = 0, leading = 0, best = 0;
-	bool any = false;
+	const struct ri_type *bare = ri_type_bare(finder->dwarf, member->type);
+
+	return bare && bare->kind == RI_TYPE_INT && !bare->is_bool && !bare->is_enum &&
+	       !member->bit_size && bare->size_bytes <= 8 && member->name &&
+	       is_counter_name(member->name);
+}
+
+/* Whether only integers lie between members `a` and `b`. */
+static bool is_adjacent(struct ri_finder *finder, const struct ri_type *type, size_t a, size_t b)
+{
+	size_t low = a < b ? a : b, high = a < b ? b : a;
+
+	for (size_t i = low + 1; i < high; i++) {
+		const struct ri_type *bare = ri_type_bare(finder->dwarf, type->members[i].type);
+
+		if (!bare || bare->kind != RI_TYPE_INT)
+			return false;
+	}
+	return true;
+}
+
+static size_t member_at(const struct ri_type *type, uint64_t offset_bytes)
+{
+	size_t i = 0;
+
+	while (i < type->member_count && type->members[i].offset_bits != offset_bytes * 8)
+		i++;
+	return i;
+}
+
+/* How near a counter is to the pointer. */
+enum nearness { SAME_STRUCT, ADJACENT, NAMESAKE };
+
+struct counters {
+	enum nearness nearness;  /* of all of them: farther ones are left out */
+	uint64_t values[COUNTERS_MAX];
+	size_t count;
+};
+
+/* The values of the nearest counters beside the pointer that are at most `capacity`. */
+static void read_counters(struct ri_finder *finder, const struct ri_pointer_place *place,
+			  const struct surroundings *around, uint64_t capacity,
+			  struct counters *ret)
+{
+	const struct ri_type *type = around->type;
+	size_t pointer = member_at(type, place->slot->offset_bytes - around->offset_bytes);
+	const char *name = pointer < type->member_count ? type->members[pointer].name : NULL;
+
+	*ret = (struct counters){ .nearness = SAME_STRUCT };
+	for (size_t i = 0; i < type->member_count; i++) {
+		const struct ri_member *member = &type->members[i];
+		const struct ri_type *bare = ri_type_bare(finder->dwarf, member->type);
+		uint64_t addr = place->addr + around->offset_bytes + member->offset_bits / 8;
+		enum nearness nearness = SAME_STRUCT;
+		uint64_t value;
+
+		if (!is_counter(finder, member))
+			continue;
+		if (name && is_counter_of(member->name, name))
+			nearness = NAMESAKE;
+		else if (pointer < type->member_count && is_adjacent(finder, type, pointer, i))
+			nearness = ADJACENT;
+		if (nearness < ret->nearness || ret->count == COUNTERS_MAX ||
+		    !ri_reader_uint(&finder->reader, addr, (unsigned)bare->size_bytes, &value))
+			continue;
+		if (nearness > ret->nearness)
+			*ret = (struct counters){ .nearness = nearness };
+		if (value <= capacity)
+			ret->values[ret->count++] = value;
+	}
+}
+
+/* How many elements hold something, and how many before the first that does not. */
+struct contents {
+	uint64_t capacity, filled, leading;
+};
+
+static struct contents look_at(uint64_t capacity, bool (*is_null)(void *data, uint64_t i),
+			       void *data)
+{
+	struct contents contents = { .capacity = capacity };
 
 	for (uint64_t i = 0; i < capacity; i++) {
 		bool null = is_null(data, i);
 
-		leading += !null && leading == i;
-		filled += !null;
+		contents.leading += !null && contents.leading == i;
+		contents.filled += !null;
 	}
-	for (size_t i = 0; i < count; i++) {
-		if (values[i] == filled)
-			return capacity; /* nothing behind, or a sparse table's counter */
-		if (values[i] > leading)
-			continue;
-		any = true;
-		if (values[i] > best)
-			best = values[i];
-	}
-	return any ? best : capacity;
+	return contents;
 }
 
-uint64_t ri_vector_length(struct ri_finder *finder, const struct ri_pointer_place *place,
-			  uint64_t start, uint64_t capacity, uint64_t element_bytes,
-			  bool (*is_null)(void *data, uint64_t i), void *data, bool *ret_is_dead)
+/* The least of the pointer's own counters: it may stand beside one of the room.  That of
+ * a sparse table means nothing. */
+static bool explain_near(const struct counters *counters, const struct contents *contents,
+			 uint64_t *ret)
+{
+	uint64_t least = counters->values[0];
+
+	for (size_t i = 1; i < counters->count; i++)
+		if (counters->values[i] < least)
+			least = counters->values[i];
+	if (least == contents->filled && contents->filled > contents->leading)
+		return false;
+	*ret = least;
+	return true;
+}
+
+/* The greatest of any counters' values that explains the contents. */
+static bool explain_far(const struct counters *counters, const struct contents *contents,
+			uint64_t *ret)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < counters->count; i++) {
+		uint64_t value = counters->values[i];
+
+		if (value == contents->filled)
+			return false; /* nothing behind, or a sparse table's counter */
+		if (value > contents->leading)
+			continue;
+		if (!any || value > *ret)
+			*ret = value;
+		any = true;
+	}
+	return any;
+}
+
+bool ri_vector_length(struct ri_finder *finder, const struct ri_pointer_place *place,
+		      uint64_t start, uint64_t capacity, uint64_t element_bytes,
+		      bool (*is_null)(void *data, uint64_t i), void *data, uint64_t *ret,
+		      bool *ret_is_dead)
 {
 	struct surroundings around;
-	uint64_t values[COUNTERS_MAX], end;
-	size_t count;
+	struct counters counters;
+	struct contents contents;
+	uint64_t end;
 
 	*ret_is_dead = false;
 	if (!find_surroundings(finder->dwarf, place->type, place->type_offset,
 			       place->slot->offset_bytes, &around))
-		return capacity;
+		return false;
 	if (read_end(finder, place, &around, start, capacity * element_bytes, &end)) {
 		*ret_is_dead = true;
-		return (end - start) / element_bytes;
+		*ret = (end - start) / element_bytes;
+		return true;
 	}
-	count = read_counters(finder, place, &around, capacity, values);
-	return count ? explain(values, count, capacity, is_null, data) : capacity;
+	read_counters(finder, place, &around, capacity, &counters);
+	if (!counters.count)
+		return false;
+	contents = look_at(capacity, is_null, data);
+	return counters.nearness == SAME_STRUCT ? explain_far(&counters, &contents, ret)
+						: explain_near(&counters, &contents, ret);
 }

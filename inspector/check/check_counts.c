@@ -64,8 +64,62 @@ static bool is_off(const struct ri_analysis *analysis, uint32_t object, int64_t 
 	return true;
 }
 
+static bool owns_members(const struct ri_weight *weight)
+{
+	return weight->kind != RI_WEIGHT_FIXED || weight->weight > 0;
+}
+
+/* Per rule whose membership owns, whether a group of it has lost members. */
+static bool *find_lossy_rules(const struct ri_analysis *analysis)
+{
+	const struct ri_population *population = analysis->population;
+	bool *lossy = NULL;
+
+	for (uint32_t g = 0; g < population->group_count; g++) {
+		const struct ri_group *group = &population->groups[g];
+
+		if (!(group->state & (RI_GROUP_INCOMPLETE | RI_GROUP_LOOP)) ||
+		    !ri_group_rule_of(analysis, g) || !owns_members(&group->membership))
+			continue;
+		if (!lossy)
+			lossy = ri_calloc(analysis->layout->groups.count, sizeof(*lossy));
+		lossy[group->rule] = true;
+	}
+	return lossy;
+}
+
+/* Whether `object` may be a member that a damaged chain has lost: it fits the group's
+ * rule, and no group of that rule chains it. */
+static bool may_be_lost_member(const struct ri_analysis *analysis, const bool *lossy,
+			       uint32_t object)
+{
+	const struct ri_population *population = analysis->population;
+	const struct ri_object *o = &population->objects[object];
+	uint32_t convention = population->types[o->type].convention;
+
+	for (uint32_t r = 0; lossy && r < analysis->layout->groups.count; r++) {
+		const struct ri_group_rule *rule = &analysis->layout->groups.items[r];
+		bool is_chained = false;
+
+		if (!lossy[r] || (rule->element_convention != RI_LAYOUT_NONE
+					  ? rule->element_convention != convention
+					  : rule->element_type != o->type))
+			continue;
+		for (uint32_t i = population->member_of_first[object];
+		     i < population->member_of_first[object + 1]; i++)
+			is_chained |= population->groups[population->memberships
+								 [population->member_of[i]]
+									 .group]
+					      .rule == r;
+		if (!is_chained)
+			return true;
+	}
+	return false;
+}
+
 static void report_surplus(struct ri_finding *finding, const struct ri_analysis *analysis,
-			   const struct ri_absence *absence, const struct ri_bound_query *bound)
+			   const struct ri_absence *absence, const struct ri_bound_query *bound,
+			   bool may_be_lost)
 {
 	int64_t surplus = ri_object_residual(analysis, finding->object);
 	const struct ri_object *object = &analysis->population->objects[finding->object];
@@ -97,6 +151,12 @@ static void report_surplus(struct ri_finding *finding, const struct ri_analysis 
 				   "it lies in static memory: one more is allowed for, a first "
 				   "reference that nobody ever puts");
 	ri_finding_imply_states(finding, analysis, finding->object);
+	if (may_be_lost && surplus == 1) {
+		finding->status = RI_FINDING_UNCHECKED;
+		ri_finding_explain(finding,
+				   "could not check: a chain that owns its members is damaged, and "
+				   "the object may be in the part that was not walked");
+	}
 	ri_finding_rest_on_absence(finding, analysis, absence);
 	ri_finding_rest_on_liveness(finding, analysis);
 	ri_finding_explain(finding, "holders 0x%" PRIx64, finding->addr);
@@ -110,6 +170,7 @@ static void run_surplus(const struct ri_check *check, const struct ri_analysis *
 	int64_t *offsets = ri_policy_offsets(analysis);
 	RI_VEC(uint32_t) suspects = { 0 };
 	struct ri_bound_query *queries;
+	bool *lossy = find_lossy_rules(analysis);
 
 	for (uint32_t o = 0; o < population->object_count; o++) {
 		int64_t residual = ri_object_residual(analysis, o);
@@ -125,7 +186,9 @@ static void run_surplus(const struct ri_check *check, const struct ri_analysis *
 		ri_holders_bound(analysis->target, queries, suspects.count);
 	for (size_t i = 0; i < suspects.count; i++)
 		report_surplus(ri_finding_of_object(findings, check, analysis, suspects.items[i]),
-			       analysis, &absence, &queries[i]);
+			       analysis, &absence, &queries[i],
+			       may_be_lost_member(analysis, lossy, suspects.items[i]));
+	free(lossy);
 	free(queries);
 	ri_vec_deinit(&suspects);
 	free(offsets);

@@ -6,8 +6,9 @@
  * An orphan is a living object whose back pointer names a known group while no
  * group of a rule with back pointers chains it (one that is chained elsewhere is
  * wrong-group), or whose membership rule says that it is in a group of a kind
- * that chains it nowhere.  Costs objects times rules with a membership rule,
- * and those are as many as profiles declare.
+ * that chains it nowhere.  An object may have a back pointer for each of several
+ * kinds of group; each is looked at.  Costs objects times rules with a membership
+ * rule or a back pointer, and those are as many as profiles declare.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -75,9 +76,8 @@ static void finish(struct ri_finding *finding, const struct ri_analysis *analysi
 
 static void report_by_back(const struct ri_check *check, const struct ri_analysis *analysis,
 			   struct ri_findings *findings, const struct ri_absence *absence,
-			   uint32_t object)
+			   uint32_t object, uint32_t group)
 {
-	uint32_t group = analysis->population->back_group[object];
 	struct ri_finding *finding = ri_finding_of_object(findings, check, analysis, object);
 
 	ri_finding_set_group(finding, analysis, group);
@@ -93,6 +93,80 @@ static void report_by_back(const struct ri_check *check, const struct ri_analysi
 	finish(finding, analysis, absence, is_damaged(&analysis->population->groups[group]));
 }
 
+/*
+ * Objects with several back pointers
+ */
+
+/* What the back pointers to a group hold, by rule and value. */
+struct back_target {
+	uint32_t rule, group;
+	uint64_t value;
+};
+
+struct back_targets {
+	RI_VEC(uint32_t) rules; /* those with a back pointer, of intrusive links */
+	struct back_target *items;
+	size_t count;
+};
+
+static int compare_back_targets(const void *a, const void *b)
+{
+	const struct back_target *x = a, *y = b;
+
+	if (x->rule != y->rule)
+		return x->rule < y->rule ? -1 : 1;
+	return x->value < y->value ? -1 : x->value > y->value;
+}
+
+/* Nothing where one rule has a back pointer: then the population knows all of them. */
+static void collect_back_targets(const struct ri_analysis *analysis, struct back_targets *ret)
+{
+	const struct ri_population *population = analysis->population;
+
+	*ret = (struct back_targets){ 0 };
+	for (uint32_t r = 0; r < analysis->layout->groups.count; r++) {
+		const struct ri_group_rule *rule = &analysis->layout->groups.items[r];
+
+		if (rule->back.is_present && !rule->node_bytes)
+			*ri_push(&ret->rules) = r;
+	}
+	if (ret->rules.count < 2) {
+		ret->rules.count = 0;
+		return;
+	}
+	ret->items = ri_calloc(population->group_count, sizeof(*ret->items));
+	for (uint32_t g = 0; g < population->group_count; g++) {
+		const struct ri_group *group = &population->groups[g];
+		const struct ri_group_rule *rule = ri_group_rule_of(analysis, g);
+
+		if (rule && rule->back.is_present && !(group->state & RI_GROUP_HEAD_FREED))
+			ret->items[ret->count++] = (struct back_target){
+				group->rule, g, rule->back_to_head ? group->head : group->struct_addr
+			};
+	}
+	if (ret->count)
+		qsort(ret->items, ret->count, sizeof(*ret->items), compare_back_targets);
+}
+
+/* Whether a group chains `object` whose back pointer is the same word as that of `rule`. */
+static bool is_chained_by_word(const struct ri_analysis *analysis, uint32_t object,
+			       const struct ri_group_rule *rule)
+{
+	const struct ri_population *population = analysis->population;
+
+	for (uint32_t i = first_of(population, object); i < end_of(population, object); i++) {
+		const struct ri_group_rule *other = ri_group_rule_of(
+			analysis, population->memberships[population->member_of[i]].group);
+
+		if (other && other->back.is_present &&
+		    other->element_convention == rule->element_convention &&
+		    other->element_type == rule->element_type &&
+		    other->back.offset_bytes == rule->back.offset_bytes)
+			return true;
+	}
+	return false;
+}
+
 /* Rules that have a membership rule, and what is known of their groups. */
 struct rule_state {
 	bool is_damaged; /* some group of it */
@@ -106,6 +180,36 @@ static bool fits_rule(const struct ri_analysis *analysis, const struct ri_group_
 
 	return rule->element_convention != RI_LAYOUT_NONE ? rule->element_convention == convention
 							  : rule->element_type == object->type;
+}
+
+/* The group that one of the back pointers of `o` names, while no group chains it whose
+ * members have that pointer; RI_NONE if there is none. */
+static uint32_t find_lost_group(const struct ri_analysis *analysis,
+				const struct back_targets *targets, uint32_t o)
+{
+	const struct ri_population *population = analysis->population;
+	const struct ri_object *object = &population->objects[o];
+
+	for (size_t i = 0; i < targets->rules.count; i++) {
+		struct back_target key = { .rule = targets->rules.items[i] };
+		const struct ri_group_rule *rule = &analysis->layout->groups.items[key.rule];
+		const struct back_target *found;
+		int64_t value;
+
+		if (!fits_rule(analysis, rule, object) || is_chained_by_word(analysis, o, rule) ||
+		    !ri_field_read(analysis->target->image,
+				   rule->element_convention != RI_LAYOUT_NONE
+					   ? ri_object_header(population, object)
+					   : object->addr,
+				   &rule->back, &value))
+			continue;
+		key.value = (uint64_t)value;
+		found = bsearch(&key, targets->items, targets->count, sizeof(key),
+				compare_back_targets);
+		if (found)
+			return found->group;
+	}
+	return RI_NONE;
 }
 
 static void report_by_rule(const struct ri_check *check, const struct ri_analysis *analysis,
@@ -168,27 +272,44 @@ static struct rule_state *survey_rules(const struct ri_analysis *analysis)
 	return states;
 }
 
+/* The group that `object` names and is not in, or RI_NONE. */
+static uint32_t orphaned_from(const struct ri_analysis *analysis,
+			      const struct back_targets *targets, uint32_t object)
+{
+	const struct ri_population *population = analysis->population;
+	uint32_t group = population->back_group ? population->back_group[object] : RI_NONE;
+
+	if (group != RI_NONE && !(population->groups[group].state & RI_GROUP_HEAD_FREED) &&
+	    !is_chained_with_back(analysis, object))
+		return group;
+	return targets->count ? find_lost_group(analysis, targets, object) : RI_NONE;
+}
+
 static void run_orphan(const struct ri_check *check, const struct ri_analysis *analysis,
 		       struct ri_findings *findings)
 {
-	const struct ri_population *population = analysis->population;
 	struct ri_absence absence = ri_absence_measure(analysis);
 	struct rule_state *states = NULL;
+	struct back_targets targets = { 0 };
 
-	if (analysis->layout && analysis->target && analysis->target->image)
+	if (analysis->layout && analysis->target && analysis->target->image) {
 		states = survey_rules(analysis);
-	for (uint32_t o = 0; o < population->object_count; o++) {
-		uint32_t group = population->back_group ? population->back_group[o] : RI_NONE;
+		collect_back_targets(analysis, &targets);
+	}
+	for (uint32_t o = 0; o < analysis->population->object_count; o++) {
+		uint32_t group;
 
 		if (ri_object_cause(analysis, o) != RI_CAUSE_NONE)
 			continue;
-		if (group != RI_NONE && !(population->groups[group].state & RI_GROUP_HEAD_FREED) &&
-		    !is_chained_with_back(analysis, o))
-			report_by_back(check, analysis, findings, &absence, o);
+		group = orphaned_from(analysis, &targets, o);
+		if (group != RI_NONE)
+			report_by_back(check, analysis, findings, &absence, o, group);
 		else if (states)
 			check_rules(check, analysis, findings, &absence, states, o);
 	}
 	free(states);
+	free(targets.items);
+	ri_vec_deinit(&targets.rules);
 }
 
 const struct ri_check ri_check_orphan = {

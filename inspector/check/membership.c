@@ -58,31 +58,44 @@ enum ri_back_state ri_membership_back(const struct ri_analysis *analysis, uint32
 	return RI_BACK_OTHER;
 }
 
-static int compare_nodes(const void *a, const void *b, void *data)
+/* The address of the link's first word.  The node of links that point at the element
+ * itself is the element, whichever link it is. */
+static uint64_t link_of(const struct ri_analysis *analysis, const struct ri_membership *membership)
 {
-	const struct ri_membership *all = data;
-	const struct ri_membership *x = &all[*(const uint32_t *)a], *y = &all[*(const uint32_t *)b];
+	return membership->node +
+	       (uint64_t)ri_group_rule_of(analysis, membership->group)->next_offset;
+}
 
-	if (x->node != y->node)
-		return x->node < y->node ? -1 : 1;
+static int compare_links(const void *a, const void *b, void *data)
+{
+	const struct ri_analysis *analysis = data;
+	const struct ri_membership *all = analysis->population->memberships;
+	const struct ri_membership *x = &all[*(const uint32_t *)a], *y = &all[*(const uint32_t *)b];
+	uint64_t link_x = link_of(analysis, x), link_y = link_of(analysis, y);
+
+	if (link_x != link_y)
+		return link_x < link_y ? -1 : 1;
 	return (x->group > y->group) - (x->group < y->group);
 }
 
-/* Memberships of objects that have several, by ascending node and group: only
- * these can share a link, and they are few where each object is in one group. */
-static uint32_t *candidates_by_node(const struct ri_population *population, size_t *ret_count)
+/* Memberships of objects that have several, by ascending link and group: only
+ * these can share a link, and they are few where each object is in one group.
+ * Elements of arrays have no link. */
+static uint32_t *candidates_by_link(const struct ri_analysis *analysis, size_t *ret_count)
 {
+	const struct ri_population *population = analysis->population;
 	RI_VEC(uint32_t) list = { 0 };
 
 	for (uint32_t i = 0; i < population->membership_count; i++) {
 		uint32_t o = population->memberships[i].object;
 
-		if (population->member_of_first[o + 1] - population->member_of_first[o] > 1)
+		if (population->member_of_first[o + 1] - population->member_of_first[o] > 1 &&
+		    ri_group_rule_of(analysis, population->memberships[i].group)->next_offset >= 0)
 			*ri_push(&list) = i;
 	}
 	if (list.count)
-		qsort_r(list.items, list.count, sizeof(*list.items), compare_nodes,
-			population->memberships);
+		qsort_r(list.items, list.count, sizeof(*list.items), compare_links,
+			(void *)analysis);
 	*ret_count = list.count;
 	return list.items;
 }
@@ -92,13 +105,13 @@ struct ri_shared_link *ri_find_shared_links(const struct ri_analysis *analysis, 
 	const struct ri_population *population = analysis->population;
 	RI_VEC(struct ri_shared_link) shared = { 0 };
 	size_t count;
-	uint32_t *order = candidates_by_node(population, &count);
+	uint32_t *order = candidates_by_link(analysis, &count);
 
 	for (size_t i = 1; i < count; i++) {
 		const struct ri_membership *a = &population->memberships[order[i - 1]];
 		const struct ri_membership *b = &population->memberships[order[i]];
 
-		if (a->node != b->node || a->group == b->group ||
+		if (link_of(analysis, a) != link_of(analysis, b) || a->group == b->group ||
 		    ((population->groups[a->group].state | population->groups[b->group].state) &
 		     RI_GROUP_HEAD_FREED))
 			continue;
