@@ -173,7 +173,7 @@ check: setup-check ## install what is missing, build, and run every test
 	@$(MAKE) --no-print-directory run-check
 
 .PHONY: build-check run-check
-build-check: all $(unit_programs) $(tool_programs) fixtures $(BUILD)/tests/gdb/target $(manual)
+build-check: all $(unit_programs) $(tool_programs) $(mutate) fixtures $(BUILD)/tests/gdb/target $(manual)
 run-check:
 	@sh tests/check.sh $(BUILD)/check $(check_steps)
 
