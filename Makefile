@@ -159,7 +159,8 @@ check_steps = \
 	'prompt=bash tests/run-prompt $(BUILD)' \
 	'install=bash tests/install.sh $(BUILD)' \
 	'workload=bash tests/workload.sh $(BUILD)' \
-	'mutate=bash tests/mutate.sh $(BUILD)'
+	'mutate=bash tests/mutate.sh $(BUILD)' \
+	'nasty=CC="$(CC)" bash tests/run-nasty $(BUILD)'
 
 .PHONY: setup-build setup-check
 setup-build: ## install the Debian packages that the build needs

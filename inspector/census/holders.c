@@ -148,11 +148,23 @@ static void put_word_edges(struct assembly *a, uint32_t node, uint64_t count)
 
 #define MEMBERSHIPS_COMPARED 64 /* of one object; more are damage */
 
+/* The address of the link's first word: links that point at the element itself all have
+ * that for their node. */
+static uint64_t link_of(const struct assembly *a, const struct ri_membership *m)
+{
+	const struct ri_layout *layout = a->input->shapes->layout;
+	uint32_t rule = a->input->population->groups[m->group].rule;
+
+	return m->node + (layout && rule < layout->groups.count
+				  ? (uint64_t)layout->groups.items[rule].next_offset
+				  : 0);
+}
+
 /* Whether the link of membership `m` is chained in another group too.  It is one link:
  * which of the two memberships is meant, and owns, cannot be told. */
-static bool is_doubly_chained(const struct ri_population *population,
-			      const struct ri_membership *m)
+static bool is_doubly_chained(const struct assembly *a, const struct ri_membership *m)
 {
+	const struct ri_population *population = a->input->population;
 	const uint32_t *first = population->member_of_first;
 
 	for (uint32_t i = first ? first[m->object] : 0, n = 0;
@@ -160,7 +172,7 @@ static bool is_doubly_chained(const struct ri_population *population,
 		const struct ri_membership *other =
 			&population->memberships[population->member_of[i]];
 
-		if (other->node == m->node && other->group != m->group)
+		if (link_of(a, other) == link_of(a, m) && other->group != m->group)
 			return true;
 	}
 	return false;
@@ -181,7 +193,7 @@ static void put_memberships(struct assembly *a, uint32_t node)
 
 			put(a, m->object, source->class_index,
 			    RI_EDGE_MEMBERSHIP |
-				    (is_doubly_chained(population, m) ? RI_EDGE_UNSURE : 0));
+				    (is_doubly_chained(a, m) ? RI_EDGE_UNSURE : 0));
 		}
 	}
 }

@@ -68,7 +68,7 @@ static uint32_t state_of_place(struct ri_finder *finder, const struct ri_object 
 	uint32_t state = 0;
 
 	if (object->found == RI_FOUND_GUESS)
-		state |= RI_OBJECT_SUSPECT;
+		state |= RI_OBJECT_REMNANT;
 	if (object->block != RI_NONE) {
 		switch (finder->heap->blocks[object->block].state) {
 		case RI_BLOCK_FREE:
@@ -221,7 +221,7 @@ static void set_state(struct ri_finder *finder, struct ri_object *object, const 
 		object->state |= RI_OBJECT_MAGIC_BAD;
 	object->state |= state_of_count(count) | state_of_descriptor(finder, object, header);
 	if (is_remnant(finder, object, pools))
-		object->state |= RI_OBJECT_SUSPECT;
+		object->state |= RI_OBJECT_REMNANT;
 	if (holds(finder, header, &c->not_leak))
 		object->state |= RI_OBJECT_NOT_LEAK;
 	if (holds(finder, header, &c->ignore))
@@ -539,6 +539,21 @@ static void tell_untyped(const struct ri_population *population, struct ri_gaps 
 	free(has_objects);
 }
 
+/* Remnants are left out of the checks; how many must be seen. */
+static void tell_remnants(const struct ri_population *population, struct ri_gaps *gaps)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < population->object_count; i++)
+		count += (population->objects[i].state &
+			  (RI_OBJECT_REMNANT | RI_OBJECT_IGNORE)) == RI_OBJECT_REMNANT;
+	if (count)
+		ri_gaps_add(gaps, RI_GAP_TOLD, "census",
+			    "%zu places that look like an object were taken for remnants of freed "
+			    "ones in blocks of another use, and not checked",
+			    count);
+}
+
 struct ri_population *ri_population_create(const struct ri_target *target,
 					   const struct ri_modules *modules,
 					   struct ri_types *types, const struct ri_heap *heap,
@@ -579,6 +594,7 @@ struct ri_population *ri_population_create(const struct ri_target *target,
 	ri_traversal_destroy(traversal);
 	finish(&finder, groups, population);
 	tell_untyped(population, gaps);
+	tell_remnants(population, gaps);
 	ri_groups_destroy(groups);
 	ri_finder_deinit(&finder);
 	return population;

@@ -42,13 +42,18 @@ enum { /* ri_object.state */
 	RI_OBJECT_COUNT_IMPOSSIBLE = 16,
 	RI_OBJECT_SATURATED = 32,
 	RI_OBJECT_IMMORTAL = 64,
-	RI_OBJECT_SUSPECT = 128,   /* known by content alone under an unknown allocator, or by guess */
+	RI_OBJECT_SUSPECT = 128,   /* known by content alone under an unknown allocator */
 	RI_OBJECT_NOT_LEAK = 256,  /* marked by the program: a root, never a leak */
 	RI_OBJECT_IGNORE = 512,    /* marked by the program: not audited */
 	RI_OBJECT_DESCRIPTOR_BAD = 1024, /* descriptor pointer is not its type's */
 	RI_OBJECT_SHARED = 2048,   /* lies in memory shared with other processes */
 	RI_OBJECT_STATIC = 4096,   /* lies in no block and in a module's data */
+	RI_OBJECT_REMNANT = 8192,  /* looks like one, but more says that its block is used for
+				    * something else now, or only a doubtful pointer leads there */
 };
+
+/* It may be no object at all: its words are possible holders, it has no findings. */
+#define RI_OBJECT_DOUBTED_BITS (RI_OBJECT_SUSPECT | RI_OBJECT_REMNANT)
 
 /* Its count or its magic says that it is dead, or its block is free. */
 #define RI_OBJECT_DEAD_BITS (RI_OBJECT_MAGIC_DEAD | RI_OBJECT_FREED | RI_OBJECT_COUNT_DEAD)

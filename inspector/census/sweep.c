@@ -78,6 +78,21 @@ static void add_patterns(struct sweep *sweep, const struct ri_magic_rule *magic,
 	}
 }
 
+/* The alignment that the convention gives its headers, or less where one of its types is
+ * known to have the header elsewhere: one of small members need not be at a multiple of 8. */
+static uint64_t alignment_of(const struct ri_finder *finder, uint32_t convention)
+{
+	const struct ri_type_list *list = &finder->types_of[ri_finder_base(finder, convention)];
+	uint64_t alignment = finder->layout->conventions.items[convention].alignment;
+
+	if (!alignment)
+		alignment = DEFAULT_ALIGNMENT;
+	for (size_t i = 0; i < list->count; i++)
+		while ((uint64_t)finder->types.items[list->types[i]].header_offset % alignment)
+			alignment /= 2;
+	return alignment;
+}
+
 static void list_patterns(struct sweep *sweep)
 {
 	const struct ri_layout *layout = sweep->finder->layout;
@@ -90,7 +105,8 @@ static void list_patterns(struct sweep *sweep)
 		       (c->magics[m].at_end || !c->magics[m].field.is_present))
 			m++;
 		if (m < c->magic_count && c->base == i)
-			add_patterns(sweep, &c->magics[m], false, (uint32_t)i, c->alignment);
+			add_patterns(sweep, &c->magics[m], false, (uint32_t)i,
+				     alignment_of(sweep->finder, (uint32_t)i));
 	}
 	for (size_t i = 0; i < layout->groups.count; i++)
 		if (layout->groups.items[i].magic.field.is_present)

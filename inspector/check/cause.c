@@ -60,7 +60,7 @@ static enum ri_object_cause find_cause(const struct ri_analysis *analysis, uint3
 	uint32_t state = population->objects[object].state;
 	bool is_held = analysis->holders && analysis->holders->certain[object] > 0;
 
-	if (state & (RI_OBJECT_IGNORE | RI_OBJECT_SUSPECT))
+	if (state & (RI_OBJECT_IGNORE | RI_OBJECT_DOUBTED_BITS))
 		return RI_CAUSE_EXEMPT;
 	if ((state & (RI_OBJECT_DEAD_BITS | RI_OBJECT_MAGIC_BAD)) == RI_OBJECT_COUNT_DEAD &&
 	    has_owner_besides_groups(analysis, object))

@@ -88,38 +88,45 @@ static bool *find_lossy_rules(const struct ri_analysis *analysis)
 	return lossy;
 }
 
-/* Whether `object` may be a member that a damaged chain has lost: it fits the group's
- * rule, and no group of that rule chains it. */
-static bool may_be_lost_member(const struct ri_analysis *analysis, const bool *lossy,
-			       uint32_t object)
+/* Whether some group of rule `r` chains `object`. */
+static bool is_chained_by(const struct ri_population *population, uint32_t object, uint32_t r)
 {
-	const struct ri_population *population = analysis->population;
-	const struct ri_object *o = &population->objects[object];
-	uint32_t convention = population->types[o->type].convention;
+	for (uint32_t i = population->member_of_first[object];
+	     i < population->member_of_first[object + 1]; i++) {
+		uint32_t m = population->member_of[i];
 
-	for (uint32_t r = 0; lossy && r < analysis->layout->groups.count; r++) {
-		const struct ri_group_rule *rule = &analysis->layout->groups.items[r];
-		bool is_chained = false;
-
-		if (!lossy[r] || (rule->element_convention != RI_LAYOUT_NONE
-					  ? rule->element_convention != convention
-					  : rule->element_type != o->type))
-			continue;
-		for (uint32_t i = population->member_of_first[object];
-		     i < population->member_of_first[object + 1]; i++)
-			is_chained |= population->groups[population->memberships
-								 [population->member_of[i]]
-									 .group]
-					      .rule == r;
-		if (!is_chained)
+		if (population->groups[population->memberships[m].group].rule == r)
 			return true;
 	}
 	return false;
 }
 
+/* From how many kinds of damaged group the object may have been lost: it fits the rule, and
+ * no group of that rule chains it.  Each may own one reference. */
+static int64_t count_lost_memberships(const struct ri_analysis *analysis, const bool *lossy,
+				      uint32_t object)
+{
+	const struct ri_population *population = analysis->population;
+	const struct ri_object *o = &population->objects[object];
+	uint32_t convention = population->types[o->type].convention;
+	int64_t count = 0;
+
+	for (uint32_t r = 0; lossy && r < analysis->layout->groups.count; r++) {
+		const struct ri_group_rule *rule = &analysis->layout->groups.items[r];
+
+		if (lossy[r] &&
+		    (rule->element_convention != RI_LAYOUT_NONE
+			     ? rule->element_convention == convention
+			     : rule->element_type == o->type) &&
+		    !is_chained_by(population, object, r))
+			count++;
+	}
+	return count;
+}
+
 static void report_surplus(struct ri_finding *finding, const struct ri_analysis *analysis,
 			   const struct ri_absence *absence, const struct ri_bound_query *bound,
-			   bool may_be_lost)
+			   int64_t lost_memberships)
 {
 	int64_t surplus = ri_object_residual(analysis, finding->object);
 	const struct ri_object *object = &analysis->population->objects[finding->object];
@@ -151,7 +158,7 @@ static void report_surplus(struct ri_finding *finding, const struct ri_analysis 
 				   "it lies in static memory: one more is allowed for, a first "
 				   "reference that nobody ever puts");
 	ri_finding_imply_states(finding, analysis, finding->object);
-	if (may_be_lost && surplus == 1) {
+	if (surplus <= lost_memberships) {
 		finding->status = RI_FINDING_UNCHECKED;
 		ri_finding_explain(finding,
 				   "could not check: a chain that owns its members is damaged, and "
@@ -187,7 +194,7 @@ static void run_surplus(const struct ri_check *check, const struct ri_analysis *
 	for (size_t i = 0; i < suspects.count; i++)
 		report_surplus(ri_finding_of_object(findings, check, analysis, suspects.items[i]),
 			       analysis, &absence, &queries[i],
-			       may_be_lost_member(analysis, lossy, suspects.items[i]));
+			       count_lost_memberships(analysis, lossy, suspects.items[i]));
 	free(lossy);
 	free(queries);
 	ri_vec_deinit(&suspects);

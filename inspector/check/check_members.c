@@ -203,7 +203,7 @@ static void run_wrong_group(const struct ri_check *check, const struct ri_analys
 		    cause == RI_CAUSE_BAD_MAGIC || cause == RI_CAUSE_DEAD_MEMBER ||
 		    (population->groups[m->group].state & RI_GROUP_HEAD_FREED) ||
 		    (analysis->population->objects[m->object].state &
-		     (RI_OBJECT_IGNORE | RI_OBJECT_SUSPECT)))
+		     (RI_OBJECT_IGNORE | RI_OBJECT_DOUBTED_BITS)))
 			continue;
 		back = ri_membership_back(analysis, i, &value, &other);
 		if (back == RI_BACK_NULL || back == RI_BACK_OTHER)

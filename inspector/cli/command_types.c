@@ -106,7 +106,8 @@ char *ri_command_state_words(uint32_t state)
 		{ RI_OBJECT_FREED, "free block" },        { RI_OBJECT_COUNT_DEAD, "dead" },
 		{ RI_OBJECT_COUNT_IMPOSSIBLE, "impossible count" },
 		{ RI_OBJECT_SATURATED, "saturated" },     { RI_OBJECT_IMMORTAL, "immortal" },
-		{ RI_OBJECT_SUSPECT, "suspect" },         { RI_OBJECT_NOT_LEAK, "not a leak" },
+		{ RI_OBJECT_SUSPECT, "suspect" },         { RI_OBJECT_REMNANT, "remnant" },
+		{ RI_OBJECT_NOT_LEAK, "not a leak" },
 		{ RI_OBJECT_IGNORE, "ignored" },          { RI_OBJECT_DESCRIPTOR_BAD, "bad type" },
 		{ RI_OBJECT_SHARED, "shared memory" },    { RI_OBJECT_STATIC, "static" },
 	};

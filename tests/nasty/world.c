@@ -99,7 +99,7 @@ struct object {
 	bool is_reached;
 	unsigned strays;     /* words that point at it beside owners, borrowers and links */
 	unsigned certain, doubtful; /* owning words and memberships; those in unions */
-	bool is_known;       /* its type can be told: by magic, group, or typed pointer */
+	bool is_known, is_sure; /* see find_known() */
 };
 
 struct edge {
@@ -112,6 +112,7 @@ struct fault {
 	const char *name, *codes;
 	void *addrs[FAULT_ADDRS];
 	int victims[4], victim_count; /* masked if another word points at one of them */
+	long count;          /* of a missing reference: what is stored; else -1 */
 	bool is_masked, is_spoiled_by_strays;
 };
 
@@ -129,6 +130,12 @@ struct book {
 
 static struct book *book;
 static uint64_t random_state;
+/* Where a chain is broken, being in it is no certain holder. */
+static struct broken {
+	const struct group *group;
+	int head;
+} broken[8];
+static int broken_count;
 extern char *buffers[4096]; /* else the compiler drops what is only written */
 char *buffers[4096];
 static int buffer_count;
@@ -785,7 +792,8 @@ static void collect_fields(int o)
 	}
 }
 
-/* Which objects can be told from mere memory. */
+/* Which objects can be told from mere memory: by a group, by a typed pointer from one that is
+ * sure itself, or by their magic, which alone makes none sure. */
 static void find_known(void)
 {
 	bool any = true;
@@ -793,22 +801,35 @@ static void find_known(void)
 	for (int o = 0; o < book->object_count; o++) {
 		struct object *object = &book->objects[o];
 
-		object->is_known = type_of(object)->magic_offset != NONE;
+		object->is_sure = false;
 		for (int l = 0; l < LINKS_MAX; l++)
-			object->is_known |= object->head[l] != NONE;
+			object->is_sure |= object->head[l] != NONE;
+		object->is_known = object->is_sure || type_of(object)->magic_offset != NONE;
 	}
 	while (any) {
 		any = false;
 		for (size_t e = 0; e < book->edge_count; e++) {
 			const struct edge *edge = &book->edges[e];
+			const struct object *source =
+				edge->source == ROOT ? NULL : &book->objects[edge->source];
 			struct object *target = &book->objects[edge->target];
 
-			if (target->is_known || (!is_typed(edge->kind) && edge->kind != BORROW) ||
-			    (edge->source != ROOT && !book->objects[edge->source].is_known))
+			if (!is_typed(edge->kind) && edge->kind != BORROW)
 				continue;
-			target->is_known = any = true;
+			if (!target->is_known && (!source || source->is_sure))
+				target->is_known = any = true;
+			if (!target->is_sure && target->is_known && (!source || source->is_known))
+				target->is_sure = any = true;
 		}
 	}
+}
+
+static bool is_broken(const struct group *group, int head)
+{
+	for (int i = 0; i < broken_count; i++)
+		if (broken[i].group == group && broken[i].head == head)
+			return true;
+	return false;
 }
 
 /* The words that the program knows of: edges from objects and from roots. */
@@ -829,8 +850,12 @@ static void collect_edges(void)
 
 		object->certain = object->doubtful = 0;
 		for (int l = 0; l < LINKS_MAX; l++)
-			if (object->head[l] != NONE)
-				object->certain += group_of_link(object->type, l)->owns;
+			if (object->head[l] != NONE && group_of_link(object->type, l)->owns) {
+				if (is_broken(group_of_link(object->type, l), object->head[l]))
+					object->doubtful++;
+				else
+					object->certain++;
+			}
 	}
 	for (size_t e = 0; e < book->edge_count; e++) {
 		const struct edge *edge = &book->edges[e];
@@ -987,7 +1012,7 @@ static struct fault *add_fault(const char *name, const char *codes, void *addr, 
 {
 	struct fault *fault = &book->faults[book->fault_count++];
 
-	*fault = (struct fault){ .name = name, .codes = codes, .addrs = { addr } };
+	*fault = (struct fault){ .name = name, .codes = codes, .addrs = { addr }, .count = -1 };
 	if (victim != NONE) {
 		fault->victims[fault->victim_count++] = victim;
 		use(victim);
@@ -1011,7 +1036,7 @@ static void miss_reference(int o)
 	fault = add_fault("missing-reference",
 			  type->get(object->p) ? "deficit" : "bad-count,dead-member,dangling",
 			  object->p, o);
-	fault->is_masked = !object->is_known || (long)object->certain <= type->get(object->p);
+	fault->count = type->get(object->p);
 }
 
 static void lose_last_holder(int o)
@@ -1230,6 +1255,7 @@ static void break_link(const struct group *group, int head)
 	}
 	fault = add_fault("broken-link", "broken-link,list-loop", head_struct(group, head), o);
 	fault->addrs[1] = book->objects[o].p;
+	broken[broken_count++] = (struct broken){ group, head };
 	memcpy(place, &word, sizeof(word));
 }
 
@@ -1298,6 +1324,20 @@ static void plant(int count)
 		plant_group_faults();
 }
 
+/* Whether a broken chain that owns its members may have had the object. */
+static bool may_be_lost_member(const struct object *object)
+{
+	for (int l = 0; l < LINKS_MAX; l++) {
+		const struct group *group = group_of_link(object->type, l);
+
+		for (int i = 0; group && group->owns && object->head[l] == NONE && i < broken_count;
+		     i++)
+			if (broken[i].group == group)
+				return true;
+	}
+	return false;
+}
+
 static void print_faults(void)
 {
 	collect_edges();
@@ -1308,7 +1348,9 @@ static void print_faults(void)
 		for (int v = 0; v < fault->victim_count; v++) {
 			const struct object *victim = &book->objects[fault->victims[v]];
 
-			if (!victim->is_known || (fault->is_spoiled_by_strays && victim->strays))
+			if (!victim->is_known ||
+			    (fault->is_spoiled_by_strays && may_be_lost_member(victim)) || (fault->is_spoiled_by_strays && victim->strays) ||
+			    (fault->count >= 0 && (long)victim->certain <= fault->count))
 				fault->is_masked = true;
 		}
 		printf("FAULT %s %s %s ", fault->name, fault->is_masked ? "masked" : "sure",

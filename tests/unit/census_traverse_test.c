@@ -277,6 +277,24 @@ static void spare_room_of_a_vector_is_told(void **state)
 	assert_false(typed->is_spare_dead);
 }
 
+static void own_counter_goes_before_the_room(void **state)
+{
+	const struct subject *s = *state;
+	uint64_t slots = word(s, variable(s, "tr_spare") + 8);
+	const struct ri_typed_block *typed = typed_at(s, slots);
+
+	assert_true(typed->is_exact);
+	assert_int_equal(s->heap->blocks[typed->block].size_bytes - typed->spare_bytes, 8);
+}
+
+static void rounded_up_room_is_told(void **state)
+{
+	const struct subject *s = *state;
+	const struct ri_typed_block *typed = typed_at(s, word(s, variable(s, "tr_any")));
+
+	assert_int_equal(s->heap->blocks[typed->block].size_bytes - typed->spare_bytes, 30 * 8);
+}
+
 static void link_types_are_not_spread_over_blocks(void **state)
 {
 	const struct subject *s = *state;
@@ -385,6 +403,8 @@ int main(void)
 		cmocka_unit_test(plain_blocks_are_typed),
 		cmocka_unit_test(arrays_are_named_after_what_holds_them),
 		cmocka_unit_test(spare_room_of_a_vector_is_told),
+		cmocka_unit_test(own_counter_goes_before_the_room),
+		cmocka_unit_test(rounded_up_room_is_told),
 		cmocka_unit_test(link_types_are_not_spread_over_blocks),
 		cmocka_unit_test(heads_in_variables_are_groups),
 		cmocka_unit_test(words_of_a_counted_struct_have_their_kinds),

@@ -416,6 +416,27 @@ static void test_two_groups(void **state)
 	world_destroy(w);
 }
 
+/* Links that point at the element itself have the element for their node, whichever
+ * member they are. */
+static void test_two_links_of_one_element(void **state)
+{
+	struct world *w = world_create();
+	struct ri_group_rule *second = ri_push(&w->layout.groups);
+	uint32_t b;
+
+	(void)state;
+	*second = w->layout.groups.items[0];
+	second->next_offset = 8;
+	second->back.is_present = false;
+	world_group(w, "all_conns", 0, 3);
+	b = world_group(w, "idle_conns", 2, 1);
+	w->groups.items[b].rule = 1;
+	w->population.back_group[2] = 0;
+	world_check(w);
+	assert_int_equal(w->findings.count, 0);
+	world_destroy(w);
+}
+
 static void test_orphan(void **state)
 {
 	struct world *w = world_create();
@@ -452,6 +473,68 @@ static void test_orphan_with_missing_memory(void **state)
 	world_check(w);
 	assert_int_equal(world_only(w, "orphan")->status, RI_FINDING_UNCHECKED);
 	world_destroy(w);
+}
+
+/* Each kind of group has a back pointer of its own: being in one says nothing of the other. */
+static void test_orphan_with_two_back_pointers(void **state)
+{
+	static uint8_t bytes[WORLD_BYTES];
+	struct world *w = world_create();
+	struct ri_group_rule *second = ri_push(&w->layout.groups);
+	uint64_t named;
+	uint32_t b;
+
+	(void)state;
+	*second = w->layout.groups.items[0];
+	second->next_offset = 8;
+	second->back.offset_bytes = 40;
+	world_group(w, "all_conns", 0, 3);
+	b = world_group(w, "idle_conns", 3, 1);
+	w->groups.items[b].rule = 1;
+	named = w->groups.items[0].struct_addr;
+	memcpy(bytes + 32, &named, sizeof(named));
+	named = w->groups.items[b].struct_addr;
+	memcpy(bytes + 40, &named, sizeof(named));
+	ri_image_add(w->target.image,
+		     &(struct ri_range){ world_addr(1), world_addr(1) + WORLD_BYTES, bytes,
+					 RI_RANGE_PRESENT, RI_RANGE_READ | RI_RANGE_WRITE });
+	world_check(w);
+	assert_int_equal(world_only(w, "orphan")->addr, world_addr(1));
+	assert_int_equal(world_only(w, "orphan")->group, b);
+	world_destroy(w);
+
+	/* One word that serves both kinds is satisfied by either. */
+	w = world_create();
+	second = ri_push(&w->layout.groups);
+	*second = w->layout.groups.items[0];
+	second->next_offset = 8;
+	world_group(w, "all_conns", 0, 3);
+	b = world_group(w, "idle_conns", 3, 1);
+	w->groups.items[b].rule = 1;
+	w->groups.items[b].struct_addr = w->groups.items[0].struct_addr;
+	world_check(w);
+	assert_int_equal(w->findings.count, 0);
+	world_destroy(w);
+}
+
+/* A member that a damaged chain lost has a reference of the group's. */
+static void test_surplus_of_a_lost_member(void **state)
+{
+	(void)state;
+	for (int64_t extra = 1; extra <= 2; extra++) {
+		struct world *w = world_create();
+		uint32_t g = world_group(w, "all_conns", 0, 3);
+		const struct ri_finding *f;
+
+		w->groups.items[g].membership.weight = 1;
+		w->groups.items[g].state = RI_GROUP_INCOMPLETE;
+		w->population.objects[5].count += extra;
+		world_check(w);
+		f = world_only(w, "surplus");
+		assert_int_equal(f->status,
+				 extra == 1 ? RI_FINDING_UNCHECKED : RI_FINDING_SURE);
+		world_destroy(w);
+	}
 }
 
 static void test_orphan_by_membership_rule(void **state)
@@ -562,7 +645,10 @@ int main(void)
 		cmocka_unit_test(test_back_pointer_of_the_memberships_own_rule_is_read),
 		cmocka_unit_test(test_both_words_of_a_node_are_one_finding),
 		cmocka_unit_test(test_two_groups),
+		cmocka_unit_test(test_two_links_of_one_element),
 		cmocka_unit_test(test_orphan),
+		cmocka_unit_test(test_orphan_with_two_back_pointers),
+		cmocka_unit_test(test_surplus_of_a_lost_member),
 		cmocka_unit_test(test_orphan_with_missing_memory),
 		cmocka_unit_test(test_orphan_by_membership_rule),
 		cmocka_unit_test(test_dead_group),

@@ -17,6 +17,7 @@ struct tr_conn *tr_table[4];
 struct tr_conn **tr_dynamic;
 void **tr_any;
 struct tr_vector tr_vector;
+struct tr_spare tr_spare;
 struct tr_user tr_static, tr_unused;
 struct tr_outer *tr_outer;
 struct tr_pair *tr_pair;
@@ -86,6 +87,12 @@ static void build(uintptr_t *addrs)
 	tr_vector.used = 3;
 	for (unsigned i = 0; i < 5; i++)
 		tr_vector.items[i] = user_create();
+	tr_spare.slots = calloc(5, sizeof(*tr_spare.slots));
+	tr_spare.slots_count = 1;
+	tr_spare.slots_size = 4;
+	for (unsigned i = 0; i < 4; i++)
+		tr_spare.slots[i] = i == 1 ? NULL : conn->user;
+	tr_any[30] = conn; /* what the allocator rounded up to */
 	tr_static.refs = 1;
 	tr_static.boss = user_create();
 	tr_outer = calloc(1, sizeof(*tr_outer));

@@ -43,6 +43,13 @@ struct tr_vector {
 	unsigned used, room;
 };
 
+/* The room counter would explain the contents as well. */
+struct tr_spare {
+	long total;
+	struct tr_user **slots;
+	unsigned slots_count, slots_size;
+};
+
 /* Counts through the struct inside it. */
 struct tr_outer {
 	long id;
