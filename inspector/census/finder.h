@@ -230,6 +230,16 @@ void ri_descriptors_read_owners(struct ri_finder *finder);
 /* [*ret_low, *ret_high] of the valid descriptors' addresses; low > high: none. */
 void ri_descriptors_bounds(const struct ri_finder *finder, uint64_t *ret_low, uint64_t *ret_high);
 
+/* remnants.c: a bit per block in which an object that more than its magic tells takes a
+ * part.  To be destroyed. */
+uint64_t *ri_pools_create(const struct ri_finder *finder);
+void ri_pools_destroy(const struct ri_finder *finder, uint64_t *pools);
+
+/* Whether the object, whose count was looked at, may be what is left of a freed one in a
+ * block of another use. */
+bool ri_is_remnant(struct ri_finder *finder, const struct ri_object *object,
+		   const uint64_t *pools);
+
 /* sweep.c: appends what the magics show, indexes it, then adds what the known
  * descriptors show where the magic is bad.  Heads with a magic are added too. */
 void ri_sweep(struct ri_finder *finder);

@@ -19,7 +19,6 @@
 #include "debug/modules.h"
 
 #define NESTING_MAX 16
-#define LOWEST_ADDRESS 4096
 
 /*
  * States
@@ -126,79 +125,6 @@ static bool holds(struct ri_finder *finder, uint64_t base, const struct ri_condi
 	return ((value & mask) != 0) != condition->is_negated;
 }
 
-/* Whether each member that is declared to point at a struct holds null or leads somewhere. */
-static bool are_pointers_sound(struct ri_finder *finder, const struct ri_object *object)
-{
-	const struct ri_counted_type *type = &finder->types.items[object->type];
-	const struct ri_shape *shape;
-	uint32_t index;
-
-	if (!type->type)
-		return true;
-	index = ri_shapes_counted(finder->shapes, type, object->type);
-	shape = &finder->shapes->shapes.items[index];
-	for (size_t i = 0; i < shape->slot_count; i++) {
-		const struct ri_slot *slot = &shape->slots[i];
-		uint64_t value;
-
-		if (slot->in_union || slot->kind != RI_SLOT_POINTER)
-			continue;
-		if (!ri_reader_u64(&finder->reader,
-				   ri_type_start(type, object->addr) + slot->offset_bytes,
-				   &value) ||
-		    (value >= LOWEST_ADDRESS && !ri_image_find(finder->image, value & ~7ull)))
-			return false;
-	}
-	return true;
-}
-
-static bool fills_block(const struct ri_finder *finder, const struct ri_object *object)
-{
-	const struct ri_counted_type *type = &finder->types.items[object->type];
-	const struct ri_block *block = &finder->heap->blocks[object->block];
-
-	return ri_type_start(type, object->addr) == block->addr &&
-	       ri_finder_fits(type->extent_bytes, block->size_bytes);
-}
-
-static bool has_bit(const uint64_t *bits, uint32_t i)
-{
-	return bits[i / 64] >> i % 64 & 1;
-}
-
-/*
- * Whether an object that nothing but its magic tells may be what is left of one, in a
- * block that is used for something else now: something else is said to lie there, it has
- * been written over, or it lies inside a block that is no pool as far as is known (`pools`
- * has a bit per block).
- */
-static bool is_remnant(struct ri_finder *finder, const struct ri_object *object,
-		       const uint64_t *pools)
-{
-	if (object->found != RI_FOUND_MAGIC || object->block == RI_NONE)
-		return false;
-	return has_bit(finder->is_contested, object->block) ||
-	       object->state & RI_OBJECT_COUNT_IMPOSSIBLE ||
-	       (!has_bit(pools, object->block) && !fills_block(finder, object)) ||
-	       !are_pointers_sound(finder, object);
-}
-
-/* A bit per block in which an object that more than its magic tells takes a part. */
-static uint64_t *find_pools(const struct ri_finder *finder)
-{
-	uint64_t *pools = ri_table_create((finder->heap->block_count / 64 + 1) * 8);
-
-	for (size_t i = 0; i < finder->objects.count; i++) {
-		const struct ri_object *object = &finder->objects.items[i];
-
-		if (object->block != RI_NONE &&
-		    object->found & ~(uint32_t)(RI_FOUND_MAGIC | RI_FOUND_GUESS) &&
-		    !fills_block(finder, object))
-			pools[object->block / 64] |= 1ull << object->block % 64;
-	}
-	return pools;
-}
-
 /* In a freed block the allocator has written over the object: its magic, its
  * count and its descriptor say nothing any more. */
 static void set_state(struct ri_finder *finder, struct ri_object *object, const uint64_t *pools)
@@ -220,7 +146,7 @@ static void set_state(struct ri_finder *finder, struct ri_object *object, const 
 	if (magic == RI_MAGIC_BAD)
 		object->state |= RI_OBJECT_MAGIC_BAD;
 	object->state |= state_of_count(count) | state_of_descriptor(finder, object, header);
-	if (is_remnant(finder, object, pools))
+	if (ri_is_remnant(finder, object, pools))
 		object->state |= RI_OBJECT_REMNANT;
 	if (holds(finder, header, &c->not_leak))
 		object->state |= RI_OBJECT_NOT_LEAK;
@@ -487,10 +413,10 @@ static void finish(struct ri_finder *finder, struct ri_groups *groups,
 	for (size_t i = 0; i < finder->indexed_count; i++)
 		if (finder->is_pointed_at[i / 64] >> i % 64 & 1)
 			finder->objects.items[i].found |= RI_FOUND_POINTER;
-	pools = find_pools(finder);
+	pools = ri_pools_create(finder);
 	for (size_t i = 0; i < finder->objects.count; i++)
 		set_state(finder, &finder->objects.items[i], pools);
-	ri_table_destroy(pools, (finder->heap->block_count / 64 + 1) * 8);
+	ri_pools_destroy(finder, pools);
 	place_of = ri_malloc(finder->objects.count * sizeof(*place_of));
 	sort_objects(finder, place_of);
 	drop_rivals(finder, place_of);

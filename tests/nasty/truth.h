@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What is true of the world of world.c: who holds whom, what leads where, what can be told
+ * from memory alone, and which stray words point at what.
+ */
+#ifndef TRUTH_H
+#define TRUTH_H
+
+#include "groups.h"
+
+static int by_address(const void *a, const void *b)
+{
+	const struct object *x = a, *y = b;
+
+	return x->p < y->p ? -1 : x->p > y->p;
+}
+
+/* The object in whose block `addr` lies, or NONE; objects are in order. */
+static int object_at(uint64_t addr)
+{
+	int low = 0, high = book->object_count;
+
+	while (low < high) {
+		int middle = (low + high) / 2;
+
+		if ((uint64_t)book->objects[middle].p <= addr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low--)
+		return NONE;
+	return addr - (uint64_t)book->objects[low].p < malloc_usable_size(book->objects[low].p)
+		       ? low
+		       : NONE;
+}
+
+static void put_edge(int source, void **word, enum field_kind kind)
+{
+	uint64_t value = (uint64_t)*word & ~7ull;
+	struct edge *edge = &book->edges[book->edge_count++];
+	int target = value ? object_at(value) : NONE;
+
+	if (book->edge_count > book->edge_max)
+		abort();
+	*edge = (struct edge){ source, target, word, kind };
+	if (target == NONE)
+		book->edge_count--;
+}
+
+static void collect_fields(int o)
+{
+	const struct object *object = &book->objects[o];
+	const struct type *type = type_of(object);
+
+	for (int f = 0; f < type->field_count; f++) {
+		const struct field *field = &type->fields[f];
+		void **word = (void **)(object->p + field->offset);
+		unsigned count = 1;
+
+		if (field->kind == ARRAY) {
+			count = 3;
+		} else if (field->kind == VECTOR) {
+			word = *word;
+			count = number_at(object->p, field->count_offset);
+		}
+		for (unsigned i = 0; i < count; i++)
+			put_edge(o, word + i, field->kind);
+	}
+}
+
+/* Which objects can be told from mere memory: by a group, by a typed pointer from one that is
+ * sure itself, or by their magic, which alone makes none sure. */
+static void find_known(void)
+{
+	bool any = true;
+
+	for (int o = 0; o < book->object_count; o++) {
+		struct object *object = &book->objects[o];
+
+		object->is_sure = false;
+		for (int l = 0; l < LINKS_MAX; l++)
+			object->is_sure |= object->head[l] != NONE;
+		object->is_known = object->is_sure || type_of(object)->magic_offset != NONE;
+	}
+	while (any) {
+		any = false;
+		for (size_t e = 0; e < book->edge_count; e++) {
+			const struct edge *edge = &book->edges[e];
+			const struct object *source =
+				edge->source == ROOT ? NULL : &book->objects[edge->source];
+			struct object *target = &book->objects[edge->target];
+
+			if (!is_typed(edge->kind) && edge->kind != BORROW)
+				continue;
+			if (!target->is_known && (!source || source->is_sure))
+				target->is_known = any = true;
+			if (!target->is_sure && target->is_known && (!source || source->is_known))
+				target->is_sure = any = true;
+		}
+	}
+}
+
+static bool is_broken(const struct group *group, int head)
+{
+	for (int i = 0; i < broken_count; i++)
+		if (broken[i].group == group && broken[i].head == head)
+			return true;
+	return false;
+}
+
+/* The words that the program knows of: edges from objects and from roots. */
+static void collect_edges(void)
+{
+	book->edge_count = 0;
+	for (int o = 0; o < book->object_count; o++)
+		collect_fields(o);
+	for (int t = 0; t < TYPES; t++)
+		for (int i = 0; i < book->table_used[t]; i++)
+			put_edge(ROOT,
+				 i < STATIC_SLOTS ? &types[t].array[i]
+						  : &(*types[t].table)[i - STATIC_SLOTS],
+				 PTR);
+	find_known();
+	for (int o = 0; o < book->object_count; o++) {
+		struct object *object = &book->objects[o];
+
+		object->certain = object->doubtful = 0;
+		for (int l = 0; l < LINKS_MAX; l++)
+			if (object->head[l] != NONE && group_of_link(object->type, l)->owns) {
+				if (is_broken(group_of_link(object->type, l), object->head[l]))
+					object->doubtful++;
+				else
+					object->certain++;
+			}
+	}
+	for (size_t e = 0; e < book->edge_count; e++) {
+		const struct edge *edge = &book->edges[e];
+		struct object *target = &book->objects[edge->target];
+
+		if (!owns(edge->kind))
+			continue;
+		if (edge->kind == UNION ||
+		    (edge->source != ROOT && !book->objects[edge->source].is_known))
+			target->doubtful++;
+		else
+			target->certain++;
+	}
+}
+
+/* Marks what roots and owning groups lead to over owners; returns how many are not. */
+static int find_reached(void)
+{
+	bool any = true;
+	int lost = 0;
+
+	for (int o = 0; o < book->object_count; o++) {
+		struct object *object = &book->objects[o];
+
+		object->is_reached = false;
+		for (int l = 0; l < LINKS_MAX; l++)
+			if (object->head[l] != NONE && group_of_link(object->type, l)->owns)
+				object->is_reached = true;
+	}
+	while (any) {
+		any = false;
+		for (size_t e = 0; e < book->edge_count; e++) {
+			const struct edge *edge = &book->edges[e];
+			struct object *target = &book->objects[edge->target];
+
+			if (target->is_reached || !owns(edge->kind) ||
+			    (edge->source != ROOT && !book->objects[edge->source].is_reached))
+				continue;
+			target->is_reached = any = true;
+		}
+	}
+	for (int o = 0; o < book->object_count; o++)
+		lost += !book->objects[o].is_reached;
+	return lost;
+}
+
+/* Whether the word of `object` at `offset` is a link, a back pointer, or borrows. */
+static bool is_known_word(const struct object *object, size_t offset)
+{
+	const struct type *type = type_of(object);
+
+	for (int l = 0; l < LINKS_MAX; l++) {
+		const struct group *group = group_of_link(object->type, l);
+
+		if (!group)
+			break;
+		if (offset - group->link_offset < (group->kind == SLIST ? 8 : 16) ||
+		    (long)offset == group->back_offset)
+			return true;
+	}
+	for (int f = 0; f < type->field_count; f++)
+		if (!owns(type->fields[f].kind) && offset == type->fields[f].offset)
+			return true;
+	return false;
+}
+
+/* Counts the words in [start, end) for the objects that they point at; `o` is the
+ * object that they are in, or NONE. */
+static void scan(const char *start, const char *end, int o)
+{
+	for (const char *p = start; p + 8 <= end; p += 8) {
+		int target = object_at((uint64_t)word_at(p, 0));
+
+		if (target == NONE || target == o)
+			continue;
+		if (o != NONE && p < book->objects[o].p + type_of(&book->objects[o])->bytes &&
+		    is_known_word(&book->objects[o], (size_t)(p - start)))
+			continue;
+		book->objects[target].strays++;
+	}
+}
+
+extern char __data_start, _end;
+
+/* All words in used memory that point at objects, less those that own and are counted. */
+static void count_strays(void)
+{
+	for (int o = 0; o < book->object_count; o++)
+		book->objects[o].strays = 0;
+	scan(&__data_start, &_end, NONE);
+	for (size_t b = 0; b < book->block_count; b++) {
+		char *p = book->blocks[b];
+
+		scan(p, p + malloc_usable_size(p), NONE);
+	}
+	for (int o = 0; o < book->object_count; o++) {
+		char *p = book->objects[o].p;
+
+		scan(p, p + malloc_usable_size(p), o);
+	}
+	/* the heads in blocks and variables point at links */
+	for (int g = 0; g < GROUPS; g++)
+		for (int i = 0; i < groups[g].heads; i++) {
+			char *p = head_struct(&groups[g], i) + groups[g].head_offset;
+			size_t words = groups[g].kind == LIST || groups[g].kind == TAILQ ? 2
+				       : groups[g].kind == HASH_HLIST ? BUCKETS
+				       : groups[g].kind == HASH_LIST ? 2 * BUCKETS : 1;
+
+			for (size_t k = 0; k < words; k++) {
+				int o = object_at((uint64_t)word_at(p, k * 8));
+
+				if (o != NONE)
+					book->objects[o].strays--;
+			}
+		}
+	for (size_t e = 0; e < book->edge_count; e++) {
+		const struct edge *edge = &book->edges[e];
+
+		if (owns(edge->kind) && edge->source != edge->target)
+			book->objects[edge->target].strays--;
+	}
+}
+
+#endif
