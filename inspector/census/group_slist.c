@@ -36,19 +36,15 @@ static uint64_t word_of(const struct slist_walk *walk, uint64_t node)
 static void add_break(struct slist_walk *walk, uint64_t node, uint64_t word, uint64_t value,
 		      uint64_t expected, const char *what)
 {
-	const struct ri_break_place place = { (uint32_t)walk->groups->nodes.count, false };
-	struct ri_group_break found = {
+	const struct ri_group_break found = {
 		.word_addr = word,
 		.value = value,
 		.expected = expected,
 		.node = node,
-		.object = RI_NONE,
 		.what = what,
 	};
 
-	if (node != walk->head)
-		found.object = ri_groups_element(walk->groups, walk->rule, node);
-	ri_groups_add_break(walk->groups, walk->group, &found, place);
+	ri_groups_add_node_break(walk->groups, walk->group, walk->head, found);
 }
 
 static bool has_elements(const struct ri_group_rule *rule)

@@ -56,6 +56,16 @@ uint32_t ri_groups_add_break(struct ri_groups *groups, struct ri_group *group,
 	return (uint32_t)(groups->breaks.count - 1);
 }
 
+void ri_groups_add_node_break(struct ri_groups *groups, struct ri_group *group, uint64_t head,
+			      struct ri_group_break found)
+{
+	const struct ri_group_rule *rule = &groups->finder->layout->groups.items[group->rule];
+	const struct ri_break_place place = { (uint32_t)groups->nodes.count, false };
+
+	found.object = found.node == head ? RI_NONE : ri_groups_element(groups, rule, found.node);
+	ri_groups_add_break(groups, group, &found, place);
+}
+
 /*
  * Heads
  */

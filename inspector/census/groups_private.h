@@ -110,6 +110,11 @@ bool ri_groups_visit(struct ri_groups *groups, struct ri_group *group);
 uint32_t ri_groups_add_break(struct ri_groups *groups, struct ri_group *group,
 			     const struct ri_group_break *found, struct ri_break_place place);
 
+/* The same for a walk in one direction from `head` (of the group or of one of its slots): fills
+ * in the object of `found`'s node, and places it behind the nodes found so far. */
+void ri_groups_add_node_break(struct ri_groups *groups, struct ri_group *group, uint64_t head,
+			      struct ri_group_break found);
+
 /* Static text for a link word that leads nowhere: null, poison, not mapped. */
 const char *ri_groups_why_unmapped(const struct ri_groups *groups,
 				   const struct ri_group_rule *rule, uint64_t value);
