@@ -27,7 +27,7 @@
 #define PIECE_STEPS_MAX (1ull << 26)
 #define EXTENT_FLAGS (RI_RANGE_WRITE | RI_RANGE_SHARED | RI_RANGE_ANONYMOUS)
 
-static size_t find_range(const struct ri_range *ranges, size_t count, uint64_t addr)
+size_t ri_glibc_first_range(const struct ri_range *ranges, size_t count, uint64_t addr)
 {
 	size_t low = 0, high = count;
 
@@ -48,7 +48,7 @@ bool ri_glibc_extent(const struct ri_image *image, uint64_t addr, uint64_t *ret_
 	size_t count, i, first, last;
 	const struct ri_range *ranges = ri_image_ranges(image, &count);
 
-	i = find_range(ranges, count, addr);
+	i = ri_glibc_first_range(ranges, count, addr);
 	if (i == count || ranges[i].start > addr || !(ranges[i].flags & RI_RANGE_WRITE))
 		return false;
 	for (first = i; first && ranges[first - 1].end == ranges[first].start &&

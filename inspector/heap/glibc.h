@@ -83,6 +83,9 @@ void ri_glibc_find_arenas(struct ri_glibc *glibc);
  * that is known. */
 void ri_glibc_add_span(struct ri_glibc *glibc, const struct ri_glibc_span *span);
 
+/* Index of the first of `count` ascending ranges that ends behind `addr`; `count` if none does. */
+size_t ri_glibc_first_range(const struct ri_range *ranges, size_t count, uint64_t addr);
+
 /* Adjoining anonymous private writable ranges around `addr`, with or without
  * bytes; false if `addr` is not in such a range. */
 bool ri_glibc_extent(const struct ri_image *image, uint64_t addr, uint64_t *ret_start,

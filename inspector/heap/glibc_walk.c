@@ -156,18 +156,10 @@ bool ri_glibc_is_run(struct ri_glibc *glibc, const struct ri_glibc_span *span, u
 /* The next address at or behind `addr` that has bytes, or the span's end. */
 static uint64_t next_readable(struct walk *walk, uint64_t addr)
 {
-	size_t count, low = 0, high;
+	size_t count;
 	const struct ri_range *ranges = ri_image_ranges(walk->glibc->target->image, &count);
+	size_t low = ri_glibc_first_range(ranges, count, addr);
 
-	high = count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (ranges[middle].end <= addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	while (low < count && !ranges[low].bytes && ranges[low].start < walk->span->end)
 		low++;
 	if (low == count || ranges[low].start >= walk->span->end)
