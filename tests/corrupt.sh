@@ -16,26 +16,8 @@ while [ $# -gt 1 ]; do
 done
 build=$1
 fixtures=$(cd "$(dirname "$0")/../fixtures" && pwd)
-work=$(mktemp -d "${TMPDIR:-/tmp}/refinspect-corrupt.XXXXXX")
-pid= status=0 runs=0
-trap '[ -z "$pid" ] || kill -KILL "$pid" 2>/dev/null; rm -rf "$work"' EXIT
-
-# Writes a core of fixture $1 to $work/$1.
-make_core() {
-	local waited=0
-
-	"$build/fixtures/O2/$1" >"$work/truth" </dev/null &
-	pid=$!
-	until grep -q '^READY$' "$work/truth"; do
-		kill -0 "$pid" 2>/dev/null && [ $waited -lt 3000 ] || return 1
-		sleep 0.02
-		waited=$((waited + 1))
-	done
-	"$build/tests/tools/coremaker" "$pid" "$work/$1" || return 1
-	kill -KILL "$pid"
-	wait "$pid" 2>/dev/null
-	pid=
-}
+. "$(dirname "$0")/core-lib.sh"
+status=0 runs=0
 
 # WAY FILE OPTION...: damages the file, which the options name by a last `@`.
 corrupt() {

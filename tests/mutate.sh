@@ -17,27 +17,7 @@ while [ $# -gt 1 ]; do
 done
 build=$1
 fixtures=$(cd "$(dirname "$0")/../fixtures" && pwd)
-work=$(mktemp -d "${TMPDIR:-/tmp}/refinspect-mutate.XXXXXX")
-pid=
-trap '[ -z "$pid" ] || kill -KILL "$pid" 2>/dev/null; rm -rf "$work"' EXIT
-
-# Writes a core of fixture $1 to $work/$1.
-make_core() {
-	local waited=0
-
-	rm -f "$work/truth" # or the READY of the fixture before would be read
-	"$build/fixtures/O2/$1" >"$work/truth" </dev/null &
-	pid=$!
-	until grep -qs '^READY$' "$work/truth"; do
-		kill -0 "$pid" 2>/dev/null && [ $waited -lt 3000 ] || return 1
-		sleep 0.02
-		waited=$((waited + 1))
-	done
-	"$build/tests/tools/coremaker" "$pid" "$work/$1" || return 1
-	kill -KILL "$pid"
-	wait "$pid" 2>/dev/null
-	pid=
-}
+. "$(dirname "$0")/core-lib.sh"
 
 # Spoils fixture $1 in the ways that must give each of the codes $2; further
 # arguments are options.
