@@ -285,6 +285,7 @@ static int evidence_of(const struct ri_object *object)
 	score += object->found & RI_FOUND_MAGIC ? 2 : 0;
 	score -= object->state & RI_OBJECT_MAGIC_BAD ? 5 : 0;
 	score -= object->state & RI_OBJECT_COUNT_IMPOSSIBLE ? 3 : 0;
+	score -= object->state & RI_OBJECT_COUNT_DEAD ? 1 : 0;
 	return score;
 }
 

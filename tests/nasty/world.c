@@ -147,7 +147,9 @@ static void miss_reference(int o)
 static void lose_last_holder(int o)
 {
 	struct object *object = &book->objects[o];
+	struct fault *fault;
 	void **word = NULL;
+	int hanging = 0;
 
 	if (object->certain + object->doubtful != 1)
 		return;
@@ -162,15 +164,18 @@ static void lose_last_holder(int o)
 	}
 	if (!word)
 		return;
-	add_fault("lost-holder", "unreachable,surplus", object->p, o)->is_spoiled_by_strays = true;
+	fault = add_fault("lost-holder", "unreachable,surplus", object->p, o);
+	fault->is_spoiled_by_strays = true;
 	*word = NULL;
 	collect_edges();
 	find_reached();
 	for (int i = 0; i < book->object_count; i++) {
 		if (book->objects[i].is_reached || book->objects[i].is_used)
 			continue;
-		/* what hangs on it is lost too; it must be little, and sound */
+		/* what hangs on it is lost too, and the first of these where it cannot be told */
 		use(i);
+		if (++hanging < FAULT_ADDRS - 1)
+			fault->addrs[hanging] = book->objects[i].p;
 	}
 }
 
