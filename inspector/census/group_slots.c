@@ -12,23 +12,46 @@
 #include "census/groups_private.h"
 
 #define SLOTS_PER_VISIT 64
+#define ADJOINING_MAX 8
 
 struct table {
 	uint64_t start;          /* of the first slot */
 	uint64_t length;         /* slots */
 };
 
-/* The bytes from `addr` to the end of its block, or of its range. */
-static uint64_t bytes_from(const struct ri_finder *finder, uint64_t addr)
+/* The bytes from `addr` to the end of its block, or of its range; where these are less than
+ * `wanted`, of the ranges that adjoin it: static data lie in two or three. */
+static uint64_t bytes_from(const struct ri_finder *finder, uint64_t addr, uint64_t wanted)
 {
 	uint32_t block = ri_finder_block(finder, addr);
 	const struct ri_range *range;
+	uint64_t bytes = 0;
 
 	if (block != RI_NONE)
 		return finder->heap->blocks[block].addr + finder->heap->blocks[block].size_bytes -
 		       addr;
-	range = ri_image_find(finder->image, addr);
-	return range ? range->end - addr : 0;
+	for (unsigned i = 0; i < ADJOINING_MAX && (!i || bytes < wanted); i++) {
+		range = ri_image_find(finder->image, addr + bytes);
+		if (!range)
+			break;
+		bytes = range->end - addr;
+	}
+	return bytes;
+}
+
+/* The length that something says: fixed, or kept in the group's struct. */
+static bool read_length(struct ri_finder *finder, const struct ri_group *group,
+			const struct ri_group_rule *rule, uint64_t *ret)
+{
+	int64_t length;
+
+	*ret = rule->fixed_length;
+	if (rule->fixed_length)
+		return true;
+	if (!ri_finder_field(finder, group->struct_addr, &rule->length, &length))
+		return false;
+	*ret = length < 0 ? 0 : (uint64_t)length;
+	return true;
 }
 
 /* Where the slots lie; false if there are none (a null table) or none readable. */
@@ -36,8 +59,8 @@ static bool find_table(struct ri_groups *groups, struct ri_group *group,
 		       const struct ri_group_rule *rule, struct table *ret)
 {
 	struct ri_finder *finder = groups->finder;
-	uint64_t room;
-	int64_t length;
+	uint64_t room, wanted = 0;
+	bool is_told;
 
 	ret->start = group->head;
 	if (!rule->slot_bytes ||
@@ -45,7 +68,10 @@ static bool find_table(struct ri_groups *groups, struct ri_group *group,
 		return false;
 	if (!ret->start)
 		return false;
-	room = bytes_from(finder, ret->start) / rule->slot_bytes;
+	is_told = read_length(finder, group, rule, &ret->length);
+	if (is_told && ret->length <= UINT64_MAX / rule->slot_bytes)
+		wanted = ret->length * rule->slot_bytes;
+	room = bytes_from(finder, ret->start, wanted) / rule->slot_bytes;
 	if (!room) {
 		const struct ri_group_break found = {
 			.word_addr = group->head,
@@ -59,10 +85,8 @@ static bool find_table(struct ri_groups *groups, struct ri_group *group,
 		ri_groups_add_break(groups, group, &found, (struct ri_break_place){ 0, false });
 		return false;
 	}
-	ret->length = rule->fixed_length ? rule->fixed_length : room;
-	if (!rule->fixed_length && ri_finder_field(finder, group->struct_addr, &rule->length,
-						   &length))
-		ret->length = length < 0 ? 0 : (uint64_t)length;
+	if (!is_told)
+		ret->length = room;
 	if (ret->length > room) {
 		ret->length = room;
 		group->state |= RI_GROUP_INCOMPLETE;
