@@ -18,13 +18,25 @@ static _Noreturn void die_of_memory(size_t size_bytes)
 	_exit(STATUS_UNUSABLE);
 }
 
+/* Asks for huge pages inside [p, p + size_bytes) where that is large enough for them to pay:
+ * what is that large is read and written at random more often than not. */
+static void *advise_huge(void *p, size_t size_bytes)
+{
+	uintptr_t start = ((uintptr_t)p + HUGE_PAGE_BYTES - 1) & ~(uintptr_t)(HUGE_PAGE_BYTES - 1);
+	uintptr_t end = ((uintptr_t)p + size_bytes) & ~(uintptr_t)(HUGE_PAGE_BYTES - 1);
+
+	if (start < end && end - start >= HUGE_PAGE_BYTES)
+		(void)madvise((void *)start, end - start, MADV_HUGEPAGE);
+	return p;
+}
+
 void *ri_malloc(size_t size_bytes)
 {
 	void *p = malloc(size_bytes ? size_bytes : 1);
 
 	if (!p)
 		die_of_memory(size_bytes);
-	return p;
+	return advise_huge(p, size_bytes);
 }
 
 void *ri_calloc(size_t count, size_t size_bytes)
@@ -33,7 +45,7 @@ void *ri_calloc(size_t count, size_t size_bytes)
 
 	if (!p)
 		die_of_memory(count * size_bytes);
-	return p;
+	return advise_huge(p, count * size_bytes);
 }
 
 void *ri_realloc(void *p, size_t count, size_t size_bytes)
@@ -45,7 +57,7 @@ void *ri_realloc(void *p, size_t count, size_t size_bytes)
 	p = realloc(p, total ? total : 1);
 	if (!p)
 		die_of_memory(total);
-	return p;
+	return advise_huge(p, total);
 }
 
 char *ri_strdup(const char *string)
@@ -61,16 +73,6 @@ char *ri_strndup(const char *string, size_t length)
 	memcpy(copy, string, n);
 	copy[n] = '\0';
 	return copy;
-}
-
-void *ri_advise_huge(void *p, size_t size_bytes)
-{
-	uintptr_t start = ((uintptr_t)p + HUGE_PAGE_BYTES - 1) & ~(uintptr_t)(HUGE_PAGE_BYTES - 1);
-	uintptr_t end = ((uintptr_t)p + size_bytes) & ~(uintptr_t)(HUGE_PAGE_BYTES - 1);
-
-	if (start < end && end - start >= 2 * HUGE_PAGE_BYTES)
-		(void)madvise((void *)start, end - start, MADV_HUGEPAGE);
-	return p;
 }
 
 char *ri_format(const char *format, ...)

@@ -15,16 +15,13 @@
 #include <stdint.h>
 
 /* malloc, calloc, realloc and strdup that do not return null; the caller frees
- * the result with free().  A size of 0 gives a unique pointer. */
+ * the result with free().  A size of 0 gives a unique pointer.  For large ones huge pages
+ * are advised. */
 void *ri_malloc(size_t size_bytes);
 void *ri_calloc(size_t count, size_t size_bytes);
 void *ri_realloc(void *p, size_t count, size_t size_bytes);
 char *ri_strdup(const char *string);
 char *ri_strndup(const char *string, size_t length);
-
-/* Asks for huge pages below `p`, where it is large enough for them to pay; for arrays that
- * are read and written at random, before they are first touched.  Returns `p`. */
-void *ri_advise_huge(void *p, size_t size_bytes);
 
 /* A new formatted string, owned by the caller. */
 char *ri_format(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -13,7 +13,7 @@
 #include "census/holders.h"
 #include "census/shapes.h"
 
-#define RI_CLASS_PENDING RI_NONE /* ri_edge.class_index until the census names it */
+#define RI_CLASS_PENDING RI_CLASSES_MAX /* ri_edge.class_index until the census names it */
 
 struct ri_classifier {
 	const struct ri_extents *extents;

@@ -72,6 +72,22 @@ uint32_t *ri_extents_list_block_objects(const struct ri_population *population,
 	return list;
 }
 
+/* Kept apart from block_object[], since it is asked for every typed pointer: a bit per
+ * object stays in the cache where a word per block does not. */
+static void mark_shared_blocks(struct ri_extents *extents)
+{
+	const struct ri_population *population = extents->population;
+
+	extents->shares_block = ri_calloc(population->object_count / 64 + 1, sizeof(uint64_t));
+	for (size_t o = 0; o < population->object_count; o++) {
+		uint32_t block = population->objects[o].block;
+
+		if (block < extents->heap->block_count &&
+		    extents->block_object[block] == RI_EXTENTS_MANY)
+			extents->shares_block[o / 64] |= 1ull << o % 64;
+	}
+}
+
 static void fill_subtree_ends(struct ri_extents *extents)
 {
 	const struct ri_population *population = extents->population;
@@ -124,6 +140,7 @@ struct ri_extents *ri_extents_create(const struct ri_population *population,
 	extents->population = population;
 	extents->heap = heap;
 	extents->block_object = ri_extents_list_block_objects(population, heap);
+	mark_shared_blocks(extents);
 	fill_subtree_ends(extents);
 	merge_entries(extents);
 	extents->index =
@@ -139,6 +156,7 @@ void ri_extents_destroy(struct ri_extents *extents)
 	ri_span_index_destroy(extents->index);
 	free(extents->entries);
 	free(extents->block_object);
+	free(extents->shares_block);
 	free(extents->subtree_end);
 	free(extents);
 }

@@ -289,7 +289,7 @@ static uint32_t *map_typed_blocks(const struct ri_population *population, size_t
 
 void ri_holder_sweep_run(struct ri_holder_sweep *sweep, const struct ri_census_input *input,
 			 const struct ri_classifier *classifier, const struct ri_region *regions,
-			 size_t region_count, uint64_t *ret_counts)
+			 size_t region_count, uint32_t *ret_counts)
 {
 	uint32_t *typed = map_typed_blocks(input->population, input->heap->block_count);
 	struct ri_encodings *encodings;
@@ -322,7 +322,7 @@ void ri_holder_sweep_run(struct ri_holder_sweep *sweep, const struct ri_census_i
 			continue;
 		if (task->kind == RI_SWEEP_REGION)
 			node += input->heap->block_count;
-		ret_counts[node + 1] += plan.parts[t].edges.count;
+		ret_counts[node + 1] += (uint32_t)plan.parts[t].edges.count;
 	}
 	sweep->parts = plan.parts;
 	sweep->part_count = plan.tasks.count;

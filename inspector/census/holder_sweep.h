@@ -32,7 +32,7 @@ struct ri_holder_sweep {
  */
 void ri_holder_sweep_run(struct ri_holder_sweep *sweep, const struct ri_census_input *input,
 			 const struct ri_classifier *classifier, const struct ri_region *regions,
-			 size_t region_count, uint64_t *ret_counts);
+			 size_t region_count, uint32_t *ret_counts);
 
 /* Frees one part's edges, or all. */
 void ri_holder_sweep_part_deinit(struct ri_holder_sweep_part *part);

@@ -21,6 +21,7 @@
 #include "census/holder_sweep.h"
 
 #define PREFETCH_AHEAD 16
+#define EDGES_MAX (UINT32_MAX - 1)
 
 struct group_source {
 	uint32_t node, group, class_index;
@@ -119,14 +120,23 @@ static bool has_edges(const struct assembly *a, uint32_t node)
 	return low < a->group_count && a->groups[low].node == node;
 }
 
+/* Appends an edge; what 32 bits cannot number is left out. */
+static void put_edge(struct ri_holders *h, struct ri_edge edge)
+{
+	if (h->edge_count < EDGES_MAX)
+		h->edges[h->edge_count++] = edge;
+	else
+		h->edges_dropped++;
+}
+
 static void put(struct assembly *a, uint32_t target, uint32_t class_index, uint32_t flags)
 {
 	assert(a->holders->edge_count < a->capacity);
-	a->holders->edges[a->holders->edge_count++] =
-		(struct ri_edge){ target, class_index, RI_NONE, flags };
+	put_edge(a->holders, (struct ri_edge){ .target = target, .class_index = class_index,
+					       .word = RI_NONE, .flags = flags });
 }
 
-static void put_word_edges(struct assembly *a, uint32_t node, uint64_t count)
+static void put_word_edges(struct assembly *a, uint32_t node, uint32_t count)
 {
 	while (count) {
 		struct ri_holder_sweep_part *part = &a->sweep.parts[a->part];
@@ -141,7 +151,7 @@ static void put_word_edges(struct assembly *a, uint32_t node, uint64_t count)
 		edge = part->edges.items[a->part_edge++];
 		if (edge.class_index == RI_CLASS_PENDING)
 			edge.class_index = ri_naming_word(a->naming, node, edge.word);
-		a->holders->edges[a->holders->edge_count++] = edge;
+		put_edge(a->holders, edge);
 		count--;
 	}
 }
@@ -265,12 +275,12 @@ static void assemble_edges(struct assembly *a)
 		h->bytes_searched += a->sweep.parts[p].bytes_searched;
 		h->words_hit += a->sweep.parts[p].words_hit;
 	}
-	h->edges = ri_malloc(a->capacity * sizeof(*h->edges));
-	ri_advise_huge(h->edges, a->capacity * sizeof(*h->edges));
+	h->edges = ri_malloc((a->capacity < EDGES_MAX ? a->capacity : EDGES_MAX) *
+			     sizeof(*h->edges));
 	for (uint32_t node = 0; node < h->node_count; node++) {
-		uint64_t count = h->first[node + 1];
+		uint32_t count = h->first[node + 1];
 
-		h->first[node] = h->edge_count;
+		h->first[node] = (uint32_t)h->edge_count;
 		put_word_edges(a, node, count);
 		put_memberships(a, node);
 		if (node < h->object_count)
@@ -279,30 +289,24 @@ static void assemble_edges(struct assembly *a)
 			put_region_objects(a,
 					   &h->regions[node - h->object_count - h->block_count]);
 	}
-	h->first[h->node_count] = h->edge_count;
+	h->first[h->node_count] = (uint32_t)h->edge_count;
 	h->edges = ri_realloc(h->edges, h->edge_count, sizeof(*h->edges));
 }
 
-/* A zeroed array that is written at random. */
-static void *large_table(size_t count, size_t size_bytes)
-{
-	return ri_advise_huge(ri_calloc(count, size_bytes), count * size_bytes);
-}
-
 /* The target of an edge that is soon met, to fetch what it needs. */
-static uint32_t target_ahead(const struct ri_holders *h, uint64_t e)
+static uint32_t target_ahead(const struct ri_holders *h, uint32_t e)
 {
-	return e + PREFETCH_AHEAD < h->edge_count ? h->edges[e + PREFETCH_AHEAD].target : RI_NONE;
+	return h->edge_count - e > PREFETCH_AHEAD ? h->edges[e + PREFETCH_AHEAD].target : RI_NONE;
 }
 
 /* The reverse index, by counting: first the number of edges of each object, one
  * place ahead, then their places. */
 static void index_targets(struct ri_holders *h)
 {
-	uint64_t sum = 0;
+	uint32_t sum = 0;
 
-	h->in_first = large_table((size_t)h->object_count + 2, sizeof(*h->in_first));
-	for (uint64_t e = 0; e < h->edge_count; e++) {
+	h->in_first = ri_calloc((size_t)h->object_count + 2, sizeof(*h->in_first));
+	for (uint32_t e = 0; e < h->edge_count; e++) {
 		uint32_t later = target_ahead(h, e);
 
 		if (later < h->object_count)
@@ -314,8 +318,8 @@ static void index_targets(struct ri_holders *h)
 		sum += h->in_first[o + 2];
 		h->in_first[o + 2] = sum;
 	}
-	h->in_edges = large_table(sum, sizeof(*h->in_edges));
-	for (uint64_t e = 0; e < h->edge_count; e++) {
+	h->in_edges = ri_calloc(sum, sizeof(*h->in_edges));
+	for (uint32_t e = 0; e < h->edge_count; e++) {
 		uint32_t later = target_ahead(h, e);
 
 		if (later < h->object_count)
@@ -336,7 +340,7 @@ void ri_holders_weigh(struct ri_holders *h, const struct ri_shapes *shapes)
 {
 	for (uint32_t o = 0; o < h->object_count; o++)
 		h->certain[o] = h->possible[o] = 0;
-	for (uint64_t e = 0; e < h->edge_count; e++) {
+	for (uint32_t e = 0; e < h->edge_count; e++) {
 		struct ri_edge *edge = &h->edges[e];
 		const struct ri_holder_class *class = &shapes->classes.items[edge->class_index];
 		bool is_doubtful = edge->flags & RI_EDGE_UNSURE ||
@@ -388,6 +392,10 @@ static void count_unsearched(struct ri_holders *h, const struct ri_census_input 
 	}
 	for (size_t i = 0; i < input->target->thread_count; i++)
 		registerless += !input->target->threads[i].has_registers;
+	if (h->edges_dropped)
+		ri_gaps_add(gaps, RI_GAP_MATTERS, "census",
+			    "%llu holders beyond the first %u were not counted",
+			    (unsigned long long)h->edges_dropped, EDGES_MAX);
 	if (h->bytes_skipped_unknown)
 		ri_gaps_add(gaps, RI_GAP_TOLD, "census",
 			    "%llu bytes of damaged heap were not searched for holders",
@@ -449,8 +457,8 @@ struct ri_holders *ri_holders_run(const struct ri_census_input *input, struct ri
 	free(a.groups);
 	ri_extents_destroy(extents);
 	free(is_member);
-	h->certain = large_table(h->object_count, sizeof(*h->certain));
-	h->possible = large_table(h->object_count, sizeof(*h->possible));
+	h->certain = ri_calloc(h->object_count, sizeof(*h->certain));
+	h->possible = ri_calloc(h->object_count, sizeof(*h->possible));
 	ri_holders_weigh(h, input->shapes);
 	index_targets(h);
 	count_unsearched(h, input, gaps);

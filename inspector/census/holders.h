@@ -59,13 +59,14 @@ enum { /* ri_edge.flags */
 				  * class is declared */
 };
 
+/* There are several per object: twelve bytes, not sixteen. */
 struct ri_edge {
 	uint32_t target;         /* node: object or block */
-	uint32_t class_index;    /* into shapes->classes */
 	/* which word of the source: (word address - source start rounded down to 8) / 8;
 	 * RI_NONE: not a word (membership, embedding) */
 	uint32_t word;
-	uint32_t flags;          /* RI_EDGE_* */
+	uint32_t class_index : RI_CLASS_BITS; /* into shapes->classes */
+	uint32_t flags : 32 - RI_CLASS_BITS;  /* RI_EDGE_* */
 };
 
 struct ri_holders {
@@ -73,11 +74,12 @@ struct ri_holders {
 	struct ri_region *regions;
 	/* by source: edges[first[n] .. first[n + 1]) */
 	struct ri_edge *edges;
-	uint64_t *first;
+	uint32_t *first;
 	uint64_t edge_count;
+	uint64_t edges_dropped;  /* beyond what 32 bits can number: a gap */
 	/* by target, objects alone: edge indices in_edges[in_first[o] .. in_first[o + 1]) */
-	uint64_t *in_first;
-	uint64_t *in_edges;
+	uint32_t *in_first;
+	uint32_t *in_edges;
 	/* per object, for its primary count */
 	uint32_t *certain, *possible;
 	/* coverage */

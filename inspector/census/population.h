@@ -58,14 +58,15 @@ enum { /* ri_object.state */
 /* Its count or its magic says that it is dead, or its block is free. */
 #define RI_OBJECT_DEAD_BITS (RI_OBJECT_MAGIC_DEAD | RI_OBJECT_FREED | RI_OBJECT_COUNT_DEAD)
 
+/* 32 bytes, so that each lies in one cache line. */
 struct ri_object {
 	uint64_t addr;           /* P: where handles point */
 	int64_t count;           /* primary count, decoded */
 	uint32_t type;           /* index into population.types[] */
 	uint32_t block;          /* index into heap->blocks[], or RI_NONE */
 	uint32_t parent;         /* the object whose bytes contain this one, or RI_NONE */
-	uint32_t found;          /* RI_FOUND_* */
-	uint32_t state;          /* RI_OBJECT_* */
+	uint32_t found : 12;     /* RI_FOUND_* */
+	uint32_t state : 20;     /* RI_OBJECT_* */
 };
 
 /* One place where the neighbours of a group disagree. */

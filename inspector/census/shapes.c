@@ -195,6 +195,9 @@ uint32_t ri_shapes_class_worth(struct ri_shapes *shapes, const char *name,
 
 	if (index != RI_NONE)
 		return index;
+	/* more classes than an edge can name: the rest share the last one, whatever its name */
+	if (shapes->classes.count == RI_CLASSES_MAX)
+		return RI_CLASSES_MAX - 1;
 	index = (uint32_t)shapes->classes.count;
 	class = ri_push(&shapes->classes);
 	class->name = interned;

@@ -16,6 +16,10 @@
 
 #include "profile/layout.h"
 
+/* A class' index takes so many bits, of which the largest value is none. */
+#define RI_CLASS_BITS 22
+#define RI_CLASSES_MAX ((1u << RI_CLASS_BITS) - 1)
+
 enum ri_class_kind {
 	RI_CLASS_FIELD,          /* a typed member of a counted object */
 	RI_CLASS_PLAIN_FIELD,    /* a typed member of a plain struct (block or variable) */

@@ -58,7 +58,7 @@ struct ri_sweep_plan {
 	ri_words_skip_function *skip;
 	ri_sweep_task_list tasks;
 	struct ri_holder_sweep_part *parts;
-	uint64_t *counts;
+	uint32_t *counts;
 	size_t next_task;
 };
 

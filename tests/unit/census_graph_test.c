@@ -268,7 +268,7 @@ enum { OBJECTS = 24, BLOCKS = 12, REGIONS = 3, NODES = OBJECTS + BLOCKS + REGION
 struct random_graph {
 	struct ri_holders holders;
 	struct ri_edge edges[EDGES];
-	uint64_t first[NODES + 1];
+	uint32_t first[NODES + 1];
 	uint32_t source[EDGES];
 	struct ri_region regions[REGIONS];
 	struct ri_population population;

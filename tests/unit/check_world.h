@@ -257,8 +257,10 @@ static inline void world_seal_edges(struct world *w)
 				const struct world_edge *e = &w->edges.items[i];
 
 				h->edges[at] =
-					(struct ri_edge){ e->target, e->class_index,
-							  (uint32_t)(at - h->first[n]), e->flags };
+					(struct ri_edge){ .target = e->target,
+							  .class_index = e->class_index,
+							  .word = (uint32_t)(at - h->first[n]),
+							  .flags = e->flags };
 				at++;
 			}
 	}
