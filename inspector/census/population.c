@@ -289,8 +289,10 @@ static int evidence_of(const struct ri_object *object)
 	return score;
 }
 
+typedef RI_VEC(struct ri_rival) rival_list;
+
 /* Of rivals the one that more speaks for stays. */
-static void drop_rivals(struct ri_finder *finder, uint32_t *place_of)
+static void drop_rivals(struct ri_finder *finder, uint32_t *place_of, rival_list *rivals)
 {
 	struct ri_object *objects = finder->objects.items;
 	size_t count = finder->objects.count, kept = 0;
@@ -310,8 +312,13 @@ static void drop_rivals(struct ri_finder *finder, uint32_t *place_of)
 			continue;
 		}
 		moved[i]--;
-		if (evidence_of(&objects[kept]) > evidence_of(&objects[kept - 1]))
+		if (evidence_of(&objects[kept]) > evidence_of(&objects[kept - 1])) {
+			struct ri_object loser = objects[kept - 1];
+
 			objects[kept - 1] = objects[kept];
+			objects[kept] = loser;
+		}
+		*ri_push(rivals) = (struct ri_rival){ (uint32_t)kept - 1, objects[kept] };
 	}
 	for (size_t i = 0; i < count; i++)
 		place_of[i] = moved[place_of[i]];
@@ -407,6 +414,7 @@ static void place_typed_blocks(struct ri_finder *finder, struct ri_population *p
 static void finish(struct ri_finder *finder, struct ri_groups *groups,
 		   struct ri_population *population)
 {
+	rival_list rivals = { 0 };
 	uint32_t *place_of;
 	uint64_t *pools;
 
@@ -420,7 +428,9 @@ static void finish(struct ri_finder *finder, struct ri_groups *groups,
 	ri_pools_destroy(finder, pools);
 	place_of = ri_malloc(finder->objects.count * sizeof(*place_of));
 	sort_objects(finder, place_of);
-	drop_rivals(finder, place_of);
+	drop_rivals(finder, place_of, &rivals);
+	population->rivals = rivals.items;
+	population->rival_count = rivals.count;
 	population->objects = finder->objects.items;
 	population->object_count = finder->objects.count;
 	population->types = finder->types.items;
@@ -542,6 +552,7 @@ void ri_population_destroy(struct ri_population *population)
 	free(population->member_of);
 	free(population->breaks);
 	free(population->foreign_nodes);
+	free(population->rivals);
 	free(population->back_group);
 	free(population->back_pointer);
 	free(population->typed_blocks);

@@ -120,6 +120,12 @@ struct ri_foreign_node {
 	uint64_t node;
 };
 
+/* What claimed the address of an object for another type, with less to speak for it. */
+struct ri_rival {
+	uint32_t object;         /* the one that was kept */
+	struct ri_object claim;  /* the other; its `parent` is RI_NONE */
+};
+
 struct ri_population {
 	/* layout's types, then those that descriptors in memory added */
 	struct ri_counted_type *types;
@@ -138,6 +144,8 @@ struct ri_population {
 	size_t break_count;
 	struct ri_foreign_node *foreign_nodes;
 	size_t foreign_node_count;
+	struct ri_rival *rivals;
+	size_t rival_count;
 	/* the group that an object's back pointer names: index, or RI_NONE; and the raw
 	 * pointer (0: null or no back pointer) */
 	uint32_t *back_group;

@@ -170,9 +170,8 @@ static void run_checks(struct ri_analysis *analysis)
 {
 	analysis->causes = ri_causes_create(analysis);
 	analysis->findings = ri_calloc(1, sizeof(*analysis->findings));
-	for (size_t i = 0; ri_checks[i]; i++)
-		if (ri_checks[i]->run)
-			ri_checks[i]->run(ri_checks[i], analysis, analysis->findings);
+	for (size_t i = 0; analysis->checks[i]; i++)
+		analysis->checks[i]->run(analysis->checks[i], analysis, analysis->findings);
 	ri_findings_sort(analysis->findings);
 	if (!ri_analysis_has_counted(analysis))
 		ri_gaps_add(
@@ -222,6 +221,8 @@ struct ri_error *ri_analysis_open(const struct ri_analysis_options *options,
 
 	ri_gaps_init(&analysis->gaps);
 	analysis->is_strict = options->is_strict;
+	analysis->is_at_exit = options->is_at_exit;
+	analysis->checks = options->checks ? options->checks : ri_checks;
 	error = open_stages(analysis, options);
 	if (error) {
 		ri_analysis_destroy(analysis);

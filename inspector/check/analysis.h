@@ -25,6 +25,8 @@
 #include "profile/profile.h"
 #include "target/target.h"
 
+struct ri_check;
+
 struct ri_analysis_options {
 	const char *core_path;   /* or null: `pid` */
 	pid_t pid;
@@ -34,6 +36,9 @@ struct ri_analysis_options {
 	bool no_builtin_profiles;
 	unsigned thread_count;   /* 0: as many as there are processors, at most 8 */
 	bool is_strict;          /* presumed-untouched memory counts as missing */
+	bool is_at_exit;         /* the program is ending: what is still alive is a finding */
+	/* Null-terminated, must outlive the analysis; null: all (ri_checks, check/check.h). */
+	const struct ri_check *const *checks;
 };
 
 struct ri_stage_time {
@@ -62,7 +67,8 @@ struct ri_analysis {
 	struct ri_findings *findings;
 	struct ri_stage_time stages[RI_STAGE_MAX];
 	size_t stage_count;
-	bool is_strict;
+	bool is_strict, is_at_exit;
+	const struct ri_check *const *checks;
 };
 
 /* Opens the target and runs every stage.  Errors: the target or a profile is

@@ -11,7 +11,7 @@
  *   in a free block              dangling where something certain holds it, else nothing:
  *                                what stands in a free block says nothing about magic or count
  *   magic wrong                  bad-magic
- *   freed magic                  bad-magic where something certain holds it, else nothing
+ *   freed magic                  freed-object where something certain holds it, else nothing
  *   immortal                     exempt: its count means nothing
  *   count impossible, saturated  bad-count
  *   count dead                   bad-count where something certain holds it, else nothing
@@ -72,7 +72,7 @@ static enum ri_object_cause find_cause(const struct ri_analysis *analysis, uint3
 	if (state & RI_OBJECT_MAGIC_BAD)
 		return RI_CAUSE_BAD_MAGIC;
 	if (state & RI_OBJECT_MAGIC_DEAD)
-		return is_held ? RI_CAUSE_BAD_MAGIC : RI_CAUSE_DEAD;
+		return is_held ? RI_CAUSE_FREED_MARK : RI_CAUSE_DEAD;
 	if (state & RI_OBJECT_IMMORTAL)
 		return RI_CAUSE_EXEMPT;
 	if (state & (RI_OBJECT_COUNT_IMPOSSIBLE | RI_OBJECT_SATURATED))
@@ -113,7 +113,7 @@ void ri_finding_imply_states(struct ri_finding *finding, const struct ri_analysi
 	     !(state & RI_OBJECT_FREED)) ||
 	    ((state & RI_OBJECT_COUNT_DEAD) && certain))
 		ri_finding_imply(finding, "bad-count");
-	if (state & RI_OBJECT_FREED)
+	if (state & (RI_OBJECT_FREED | RI_OBJECT_MAGIC_DEAD))
 		ri_finding_imply(finding, "freed-object");
 	if ((state & RI_OBJECT_DEAD_BITS) && is_member_of_living_group(analysis->population, object))
 		ri_finding_imply(finding, "dead-member");

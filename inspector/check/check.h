@@ -23,8 +23,7 @@ struct ri_check {
 	enum ri_severity severity;
 	const char *summary;     /* "the count is higher than all that holds the object" */
 	const char *help;        /* the man page paragraph: when it fires, what it means, what to do */
-	/* Reads the stages' values and adds findings; never fails.  Null: a code that other
-	 * checks name in `also` alone. */
+	/* Reads the stages' values and adds findings; never fails. */
 	void (*run)(const struct ri_check *check, const struct ri_analysis *analysis,
 		    struct ri_findings *findings);
 };
@@ -43,7 +42,8 @@ enum ri_object_cause {
 	RI_CAUSE_NONE,        /* header intact, count alive: compare it with the holders */
 	RI_CAUSE_DEAD_MEMBER,  /* dead by count, freed magic or free block, and in a group */
 	RI_CAUSE_FREED,       /* in a free block while a certain owner holds it: `dangling` */
-	RI_CAUSE_BAD_MAGIC,    /* its magic is wrong, or the freed one while something holds it */
+	RI_CAUSE_BAD_MAGIC,    /* its magic is wrong */
+	RI_CAUSE_FREED_MARK,   /* carries the freed magic while a certain owner holds it */
 	RI_CAUSE_BAD_COUNT,    /* an impossible value, or dead while a certain owner holds it */
 	RI_CAUSE_DEAD,         /* dead and nothing certain holds it: nothing to report */
 	RI_CAUSE_EXEMPT,       /* marked ignore, suspect, or its count is immortal */

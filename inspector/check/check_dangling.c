@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * dangling: a free block that somebody certain still points at.  Objects that
- * are dead in a used block are told by bad-count and bad-magic, which name this
- * code beside theirs; members of groups by dead-member.
+ * are dead in a used block are told by bad-count and freed-object, which name this
+ * code beside theirs; members of groups by dead-member.  And heap-damage.
  */
 #include <inttypes.h>
 
@@ -38,17 +38,6 @@ const struct ri_check ri_check_dangling = {
 		"nobody. The object was put once too often, or the holder was not cleared when "
 		"its reference was given up. `holders` names the words.",
 	.run = run_dangling,
-};
-
-/* Reported by dangling and dead-member, which name it in `also`. */
-const struct ri_check ri_check_freed_object = {
-	.code = "freed-object",
-	.severity = RI_SEVERITY_ERROR,
-	.summary = "an object's header lies in a free block while something points at it",
-	.help = "The allocator has taken the object's block back, and a certain holder or a group "
-		"still leads to it. Told beside `dangling` and `dead-member`, which say who "
-		"does.",
-	.run = NULL,
 };
 
 static void run_heap_damage(const struct ri_check *check, const struct ri_analysis *analysis,

@@ -65,15 +65,15 @@ static void explain_found(struct ri_finding *finding, uint32_t found)
 			ri_finding_explain(finding, "known by %s", ways[i].text);
 }
 
-static void check_object_magic(const struct ri_check *check, const struct ri_analysis *analysis,
+static void report_magic(const struct ri_check *check, const struct ri_analysis *analysis,
 			       struct ri_findings *findings, uint32_t object)
 {
 	const struct ri_object *o = &analysis->population->objects[object];
-	bool is_dead = o->state & RI_OBJECT_MAGIC_DEAD;
 	struct ri_finding *finding = ri_finding_of_object(findings, check, analysis, object);
 
 	ri_finding_summarize(finding, "%s 0x%" PRIx64 " %s", finding->type_name, o->addr,
-			     is_dead ? "carries the magic of a freed object and is still held"
+			     o->state & RI_OBJECT_MAGIC_DEAD
+				     ? "carries the magic of a freed object and is still held"
 				     : "does not carry its type's magic");
 	ri_finding_identify(finding, NULL);
 	explain_magic(finding, analysis, object);
@@ -90,7 +90,7 @@ static void run_bad_magic(const struct ri_check *check, const struct ri_analysis
 
 	for (uint32_t o = 0; o < population->object_count; o++)
 		if (ri_object_cause(analysis, o) == RI_CAUSE_BAD_MAGIC)
-			check_object_magic(check, analysis, findings, o);
+			report_magic(check, analysis, findings, o);
 	for (uint32_t g = 0; g < population->group_count; g++) {
 		const struct ri_group *group = &population->groups[g];
 		struct ri_finding *finding;
@@ -115,11 +115,31 @@ const struct ri_check ri_check_bad_magic = {
 	.severity = RI_SEVERITY_ERROR,
 	.summary = "an object does not carry its type's magic",
 	.help = "An object that is known from elsewhere (a group chains it, a typed pointer or a "
-		"descriptor says so) does not carry the magic of its type, or it carries the magic "
-		"of a freed object while something certain still holds it. Either the header was "
+		"descriptor says so) does not carry the magic of its type. Either the header was "
 		"overwritten, or the pointer that leads there is stale. Look at the neighbouring "
-		"words with `show`, and at who holds it with `holders`.",
+		"words with `show`, and at who holds it with `holders`. The magic of a freed "
+		"object is told by `freed-object` and `dead-member`, which name this code.",
 	.run = run_bad_magic,
+};
+
+static void run_freed_object(const struct ri_check *check, const struct ri_analysis *analysis,
+			     struct ri_findings *findings)
+{
+	for (uint32_t o = 0; o < analysis->population->object_count; o++)
+		if (ri_object_cause(analysis, o) == RI_CAUSE_FREED_MARK)
+			report_magic(check, analysis, findings, o);
+}
+
+const struct ri_check ri_check_freed_object = {
+	.code = "freed-object",
+	.severity = RI_SEVERITY_ERROR,
+	.summary = "an object is freed while something certain points at it",
+	.help = "The object carries the mark of a freed one, and a certain holder still leads to "
+		"it, while its block is not free: it went back to a pool, or its release has "
+		"not ended. It was put once too often, or the holder was not cleared. Where the "
+		"allocator has taken the block back too, `dangling` tells it; where a group "
+		"still chains it, `dead-member`; both name this code beside theirs.",
+	.run = run_freed_object,
 };
 
 /* The release function that the descriptor of `type` names where that is memory that

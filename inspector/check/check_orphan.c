@@ -352,7 +352,7 @@ static const char *death_of_group(const struct ri_analysis *analysis, const stru
 	if (group->object == RI_NONE)
 		return NULL;
 	cause = ri_object_cause(analysis, group->object);
-	if (cause == RI_CAUSE_EXEMPT || cause == RI_CAUSE_BAD_MAGIC)
+	if (cause == RI_CAUSE_EXEMPT || cause == RI_CAUSE_BAD_MAGIC || cause == RI_CAUSE_FREED_MARK)
 		return NULL;
 	if (analysis->population->objects[group->object].state & RI_OBJECT_DEAD_BITS)
 		return "the object that contains its head is dead";

@@ -224,7 +224,8 @@ static bool make_dead_magic(struct sound *sound, struct mutation *m)
 	if (!rule || !rule->dead_count)
 		return false;
 	edit_object(sound, m, o, &rule->field,
-		    edit_is_member(sound->analysis->population, o) ? "dead-member" : "bad-magic");
+		    edit_is_member(sound->analysis->population, o) ? "dead-member"
+							      : "freed-object");
 	m->value = rule->dead[0];
 	m->object_dies = true;
 	return edit_is_member(sound->analysis->population, o) ||

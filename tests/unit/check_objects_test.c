@@ -46,10 +46,11 @@ static void test_freed_magic_needs_a_holder(void **state)
 
 	(void)state;
 	world_check(w);
-	f = world_only(w, "bad-magic");
+	f = world_only(w, "freed-object");
 	assert_true(finding_implies(f, "bad-count"));
+	assert_true(finding_implies(f, "bad-magic"));
 	assert_true(finding_implies(f, "dangling"));
-	assert_false(finding_implies(f, "bad-magic"));
+	assert_false(finding_implies(f, "freed-object"));
 	world_destroy(w);
 
 	w = spoilt(RI_OBJECT_MAGIC_DEAD | RI_OBJECT_COUNT_DEAD);

@@ -136,6 +136,7 @@ static inline struct world *world_create_sized(uint32_t object_count)
 	for (size_t t = 0; t < 3; t++) {
 		w->types[t].name = type_names[t];
 		w->types[t].size_bytes = w->types[t].extent_bytes = WORLD_BYTES;
+		w->types[t].container = RI_LAYOUT_NONE;
 	}
 	p->types = w->types;
 	p->type_count = 3;
@@ -377,8 +378,7 @@ static inline void world_check(struct world *w)
 {
 	world_seal(w);
 	for (size_t i = 0; ri_checks[i]; i++)
-		if (ri_checks[i]->run)
-			ri_checks[i]->run(ri_checks[i], &w->analysis, &w->findings);
+		ri_checks[i]->run(ri_checks[i], &w->analysis, &w->findings);
 	ri_findings_sort(&w->findings);
 }
 
