@@ -6,7 +6,7 @@
 # usage: check-floors.sh BUILD_DIR
 set -u
 build=$1
-floors="base target debug heap profile census check report cli"
+floors="base target debug heap profile census learn check report cli"
 failures=0
 checked=0
 

@@ -106,6 +106,7 @@ static unsigned choose_thread_count(unsigned wanted)
 static void drop_census(struct ri_analysis *analysis)
 {
 	ri_graph_destroy(analysis->graph);
+	ri_ownership_destroy(analysis->ownership);
 	ri_holders_destroy(analysis->holders);
 	ri_population_destroy(analysis->population);
 	ri_shapes_destroy(analysis->shapes);

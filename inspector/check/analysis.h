@@ -21,6 +21,7 @@
 #include "debug/modules.h"
 #include "debug/types.h"
 #include "heap/heap.h"
+#include "learn/ownership.h"
 #include "profile/layout.h"
 #include "profile/profile.h"
 #include "target/target.h"
@@ -61,6 +62,7 @@ struct ri_analysis {
 	struct ri_shapes *shapes;
 	struct ri_population *population;
 	struct ri_holders *holders;
+	struct ri_ownership *ownership; /* of the types whose holders were weighed by it; or null */
 	struct ri_graph *graph;
 	struct ri_lost *lost;    /* what may be lost objects; null: not looked for */
 	uint8_t *causes;         /* per object, see check/cause.h; null: found when asked for */
