@@ -91,7 +91,7 @@ static bool is_misplaced(uint64_t offset)
 static void lay_out_pointer(struct builder *b, const struct ri_type *type, uint64_t offset)
 {
 	struct ri_types *types = b->shapes->types;
-	const struct ri_type *target = ri_type_below(types, type);
+	const struct ri_type *target = ri_type_below(types, type), *declared;
 	struct ri_slot *slot;
 	bool is_possible = true;
 
@@ -99,7 +99,10 @@ static void lay_out_pointer(struct builder *b, const struct ri_type *type, uint6
 		return;
 	while (target && target->kind == RI_TYPE_ARRAY)
 		target = ri_type_below(types, target);
+	declared = target;
+	target = ri_shapes_resolve_opaque(b->shapes, target);
 	slot = add_slot(b, offset, RI_SLOT_VOID_POINTER);
+	slot->is_opaque = target != declared;
 	if (target && (target->kind == RI_TYPE_STRUCT || target->kind == RI_TYPE_UNION)) {
 		slot->kind = RI_SLOT_POINTER;
 		slot->pointee = target;

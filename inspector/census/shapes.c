@@ -96,6 +96,31 @@ const struct ri_counted_struct *ri_shapes_find_struct(const struct ri_shapes *sh
 	return cached == NOT_COUNTED ? NULL : &tables->structs.items[cached];
 }
 
+const struct ri_type *ri_shapes_resolve_opaque(const struct ri_shapes *shapes,
+					       const struct ri_type *type)
+{
+	const struct ri_shapes_tables *tables = shapes->tables;
+	const struct ri_type *found[2] = { NULL, NULL }; /* in the type's module, elsewhere */
+	bool differ[2] = { false, false };
+
+	if (!type || type->kind != RI_TYPE_UNKNOWN || !type->name)
+		return type;
+	for (size_t i = 0; i < tables->structs.count; i++) {
+		const struct ri_type *candidate = tables->structs.items[i].type;
+		bool is_elsewhere = candidate->module != type->module;
+
+		if (!candidate->name || strcmp(candidate->name, type->name))
+			continue;
+		if (!found[is_elsewhere])
+			found[is_elsewhere] = candidate;
+		else if (!ri_types_are_same(found[is_elsewhere], candidate))
+			differ[is_elsewhere] = true;
+	}
+	if (found[0])
+		return differ[0] ? type : found[0];
+	return found[1] && !differ[1] ? found[1] : type;
+}
+
 uint32_t ri_shapes_find_counted(const struct ri_shapes *shapes, const struct ri_type *type)
 {
 	const struct ri_counted_struct *found = ri_shapes_find_struct(shapes, type);
@@ -293,11 +318,14 @@ uint32_t ri_shapes_pointer_array(struct ri_shapes *shapes, const char *class_nam
 	uint64_t key = shape_key(pointee, name, RI_CLASS_ARRAY);
 	uint32_t index = find_shape(shapes, key, pointee, name);
 	struct ri_shape shape = { .type = pointee, .name = name, .element_bytes = 8 };
-	bool is_typed = pointee && (pointee->kind == RI_TYPE_STRUCT ||
-				    pointee->kind == RI_TYPE_UNION);
+	const struct ri_type *declared = pointee;
+	bool is_typed;
 
 	if (index != RI_NONE)
 		return index;
+	pointee = ri_shapes_resolve_opaque(shapes, declared);
+	is_typed = pointee &&
+		   (pointee->kind == RI_TYPE_STRUCT || pointee->kind == RI_TYPE_UNION);
 	shape.slots = ri_calloc(1, sizeof(*shape.slots));
 	shape.slot_count = 1;
 	shape.slots->kind = is_typed ? RI_SLOT_POINTER
@@ -305,6 +333,7 @@ uint32_t ri_shapes_pointer_array(struct ri_shapes *shapes, const char *class_nam
 									   : RI_SLOT_VOID_POINTER;
 	shape.slots->pointee = shape.slots->kind == RI_SLOT_VOID_POINTER ? NULL : pointee;
 	shape.slots->pointee_type = ri_shapes_find_counted(shapes, shape.slots->pointee);
+	shape.slots->is_opaque = pointee != declared;
 	shape.slots->class_index = ri_shapes_class_worth(shapes, name, RI_CLASS_ARRAY, !is_typed,
 							 1, false);
 	ri_shape_index(&shape);

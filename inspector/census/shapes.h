@@ -62,6 +62,7 @@ struct ri_slot {
 	uint8_t kind;            /* enum ri_slot_kind */
 	bool in_union;           /* arm unknown: possible */
 	bool is_to_numbers;      /* VOID_POINTER: declared to point at numbers or characters */
+	bool is_opaque;          /* POINTER: by name alone, of several structs of that name */
 	uint32_t class_index;    /* of holders here, for hits that fit `pointee` */
 	const struct ri_type *pointee; /* POINTER: stripped; POINTER_ARRAY: the element pointer's type */
 	uint32_t pointee_type;   /* index of the counted type at the pointee, or RI_NONE */
@@ -117,6 +118,14 @@ void ri_shapes_add_counted(struct ri_shapes *shapes, const struct ri_counted_typ
 /* The counted type whose struct `type` (stripped) is, or RI_NONE.  Units of one
  * program that define the same struct name the same counted type. */
 uint32_t ri_shapes_find_counted(const struct ri_shapes *shapes, const struct ri_type *type);
+
+/*
+ * What a pointer to `type` (stripped, may be null) is taken for a pointer to: where it is
+ * declared only, several different structs of its name exist and one of them is counted,
+ * that one; else `type` itself.
+ */
+const struct ri_type *ri_shapes_resolve_opaque(const struct ri_shapes *shapes,
+					       const struct ri_type *type);
 
 /* Whether two stripped structs or unions are the same one, perhaps read from
  * two units: by name, size, and the members' names and offsets. */

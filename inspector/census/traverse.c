@@ -269,7 +269,7 @@ static void follow(struct ri_traversal *t, const struct element *element, uint64
 		.slot = slot,
 		.source = element->object,
 		.convention = element->convention,
-		.is_sound = element->is_sound,
+		.is_sound = element->is_sound && !slot->is_opaque,
 		.is_unconfirmed = element->is_unconfirmed,
 	};
 	uint32_t block;

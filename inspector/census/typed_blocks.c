@@ -266,7 +266,8 @@ static bool claim_array(struct ri_finder *finder, uint64_t value,
 	uint64_t words = finder->heap->blocks[claim->block].size_bytes / 8;
 	const char *name;
 
-	if (pointee && pointee->kind != RI_TYPE_STRUCT && pointee->kind != RI_TYPE_UNION &&
+	if (pointee && ri_shapes_resolve_opaque(shapes, pointee) == pointee &&
+	    pointee->kind != RI_TYPE_STRUCT && pointee->kind != RI_TYPE_UNION &&
 	    pointee->kind != RI_TYPE_POINTER)
 		pointee = NULL;
 	name = ri_strings_format(shapes->strings, "%s[]",

@@ -107,9 +107,20 @@ static void fail_struct(struct ri_binder *binder, const struct ri_name *name, co
 }
 
 struct module_search {
+	struct ri_types *types;
 	const char *name, *module;
+	const char *member;      /* null: any */
 	const struct ri_type *found;
 };
+
+static bool has_member(struct ri_types *types, const struct ri_type *type, const char *member)
+{
+	struct ri_place place;
+	struct ri_error *error = member ? ri_type_resolve_path(types, type, member, &place) : NULL;
+
+	ri_error_destroy(error);
+	return !error;
+}
 
 static bool is_in_module(const struct ri_type *type, void *data)
 {
@@ -118,7 +129,8 @@ static bool is_in_module(const struct ri_type *type, void *data)
 	const char *slash = path ? strrchr(path, '/') : NULL;
 
 	if (type->name && path && !strcmp(type->name, search->name) &&
-	    !fnmatch(search->module, slash ? slash + 1 : path, 0))
+	    !fnmatch(search->module, slash ? slash + 1 : path, 0) &&
+	    has_member(search->types, type, search->member))
 		search->found = type;
 	return !search->found;
 }
@@ -130,9 +142,14 @@ const struct ri_type *ri_bind_struct(struct ri_binder *binder, const struct ri_n
 	bool is_ambiguous = false;
 
 	if (binder->types && module) {
-		struct module_search search = { ri_bind_bare_name(name->text), module, NULL };
+		struct module_search search = { .types = binder->types,
+						.name = ri_bind_bare_name(name->text),
+						.module = module, .member = member };
 
 		ri_types_each_struct(binder->types, is_in_module, &search);
+		search.member = NULL;
+		if (!search.found && member)
+			ri_types_each_struct(binder->types, is_in_module, &search);
 		type = search.found;
 	} else if (binder->types) {
 		type = ri_types_find(binder->types, name->text, member, &is_ambiguous);
