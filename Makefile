@@ -156,6 +156,7 @@ check_steps = \
 	'gdb=bash tests/run-gdb $(BUILD)' \
 	'bad-input=bash tests/bad-input.sh $(BUILD)' \
 	'corrupt=bash tests/corrupt.sh $(BUILD)' \
+	'dwarf=bash tests/run-dwarf $(BUILD)' \
 	'commands=bash tests/run-commands $(BUILD)' \
 	'prompt=bash tests/run-prompt $(BUILD)' \
 	'install=bash tests/install.sh $(BUILD)' \

@@ -31,7 +31,9 @@ export HOME=$work XDG_STATE_HOME=
 
 # start_fixture PROGRAM [ARGUMENT...]: waits until its state is reached; sets pid.
 start_fixture() {
-	local waited=0 truth=$work/truth.$RANDOM
+	local waited=0
+
+	truth=$work/truth.$RANDOM
 
 	: >"$truth"
 	"$@" >"$truth" 2>/dev/null </dev/null &

@@ -21,6 +21,7 @@
 #include "base/memory.h"
 #include "debug/finder.h"
 #include "debug/modules_private.h"
+#include "debug/split.h"
 
 /* Gives libdwfl the ELF object that is already open. */
 static int find_elf(Dwfl_Module *dwfl_module, void **userdata, const char *name, Dwarf_Addr base,
@@ -60,7 +61,9 @@ static int find_debuginfo(Dwfl_Module *dwfl_module, void **userdata, const char 
 	(void)link_name;
 	(void)link_crc;
 	errno = ENOENT;
-	if (!state->main_file || !state->debug_file || state->debug_file->fd < 0)
+	/* what was rewritten is in no file: open_own_dwarf() reads it */
+	if (!state->main_file || !state->debug_file || state->debug_file->fd < 0 ||
+	    state->debug_file->rewritten.bytes)
 		return -1;
 	fd = state->debug_file->fd;
 	state->debug_file->fd = -1;
@@ -198,6 +201,13 @@ static void open_alternate(struct ri_module_state *state, const char *path,
 		dwarf_setalt(state->dwarf, state->alternate);
 }
 
+static const char *why_unread(const struct ri_module_state *state)
+{
+	const struct ri_elf_file *file = state->debug_file ? state->debug_file : state->main_file;
+
+	return file && file->why_unread ? file->why_unread : dwfl_errmsg(-1);
+}
+
 static void open_dwarf(struct ri_modules *modules, size_t i,
 		       const struct ri_modules_options *options, struct ri_gaps *gaps)
 {
@@ -217,7 +227,7 @@ static void open_dwarf(struct ri_modules *modules, size_t i,
 	if (!state->dwarf) {
 		if (!state->why_not)
 			state->why_not = ri_format("its DWARF cannot be read: %s",
-						   dwfl_errmsg(-1));
+						   why_unread(state));
 		module->why_not = state->why_not;
 		return;
 	}
@@ -229,6 +239,7 @@ static void open_dwarf(struct ri_modules *modules, size_t i,
 		module->debug_file = state->debug_path;
 	}
 	open_alternate(state, path, options, module->path, gaps);
+	ri_splits_open(module, state, options, gaps);
 }
 
 void ri_modules_open_dwarf(struct ri_modules *modules, const struct ri_modules_options *options,
@@ -250,6 +261,8 @@ void ri_modules_open_dwarf(struct ri_modules *modules, const struct ri_modules_o
 
 void ri_modules_close_dwarf(struct ri_modules *modules)
 {
+	for (size_t i = 0; i < modules->count; i++)
+		ri_splits_close(&modules->states[i].splits);
 	for (size_t i = 0; i < modules->count; i++)
 		if (modules->states[i].owns_dwarf)
 			dwarf_end(modules->states[i].dwarf);

@@ -105,6 +105,18 @@ static void read_sections(struct ri_elf_file *file)
 	}
 }
 
+/* Where libelf cannot read the debug sections as they are; false if nothing can be read. */
+static bool rewrite(struct ri_elf_file *file)
+{
+	ri_elf_rewrite(file->elf, file->fd, file->size_bytes, &file->rewritten,
+		       &file->why_unread);
+	if (!file->rewritten.bytes)
+		return true;
+	elf_end(file->elf);
+	file->elf = elf_memory(file->rewritten.bytes, file->rewritten.size_bytes);
+	return file->elf;
+}
+
 static struct ri_error *examine(struct ri_elf_file *file)
 {
 	struct ri_error *error = map_file(file);
@@ -120,6 +132,8 @@ static struct ri_error *examine(struct ri_elf_file *file)
 	if (!file->elf || elf_kind(file->elf) != ELF_K_ELF || elf_cntl(file->elf, ELF_C_FDREAD))
 		return ri_error_create(RI_ERROR_INPUT, "%s: %s", file->path, elf_errmsg(-1));
 	read_sections(file);
+	if (!rewrite(file))
+		return ri_error_create(RI_ERROR_INPUT, "%s: %s", file->path, elf_errmsg(-1));
 	for (size_t i = 0; i < file->phdr_count && !file->is_debug_only; i++)
 		if (file->phdrs[i].p_type == PT_NOTE)
 			take_notes(file, file->phdrs[i].p_offset, file->phdrs[i].p_filesz,
@@ -151,6 +165,7 @@ void ri_elf_file_close(struct ri_elf_file *file)
 		elf_end(file->elf);
 	if (file->bytes)
 		munmap(file->bytes, file->size_bytes);
+	ri_rewritten_deinit(&file->rewritten);
 	ri_elf_file_close_descriptor(file);
 	free(file->phdrs);
 	free(file->path);

@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "debug/elf_image.h"
+#include "debug/elf_rewrite.h"
 #include "debug/modules.h"
 
 struct ri_elf_file {
@@ -29,6 +30,8 @@ struct ri_elf_file {
 	uint32_t build_id_size_bytes; /* 0: none */
 	bool is_debug_only;      /* its program sections were left out (objcopy --only-keep-debug) */
 	bool has_units;          /* carries .debug_info or .debug_types */
+	struct ri_rewritten rewritten; /* what `elf` reads instead of the file; or null bytes */
+	const char *why_unread;  /* constant: what is the matter with its debug sections; or null */
 };
 
 /* Opens `path`; RI_ERROR_NOT_FOUND, RI_ERROR_PERMISSION, RI_ERROR_IO, or

@@ -387,3 +387,57 @@ struct ri_elf_file *ri_finder_find_alternate(const struct ri_modules_options *op
 	free(search.why);
 	return search.file;
 }
+
+/* A search for the contents of a skeleton unit. */
+struct split_search {
+	const char *whole;       /* the name under the directory of compilation */
+	bool (*callback)(char *path, void *data);
+	void *data;
+};
+
+static bool try_split_under(const char *dir, void *data)
+{
+	struct split_search *search = data;
+
+	return *search->whole == '/' &&
+	       search->callback(ri_format("%s%s", dir, search->whole), search->data);
+}
+
+/* DIR/name and DIR/base name. */
+static bool try_split_in(const struct split_search *search, const char *dir, const char *name)
+{
+	const char *slash = strrchr(name, '/');
+
+	return (*name != '/' && search->callback(ri_format("%s/%s", dir, name), search->data)) ||
+	       (slash && search->callback(ri_format("%s/%s", dir, slash + 1), search->data));
+}
+
+static bool try_split_beside(const struct split_search *search, const char *holder,
+			     const char *name)
+{
+	char *dir = ri_strdup(holder);
+	bool is_found = try_split_in(search, dirname(dir), name);
+
+	free(dir);
+	return is_found;
+}
+
+void ri_finder_each_split(const struct ri_modules_options *options, const char *const *holders,
+			  const char *comp_dir, const char *name,
+			  bool (*callback)(char *path, void *data), void *data)
+{
+	char *whole = *name == '/' || !comp_dir ? ri_strdup(name)
+						: ri_format("%s/%s", comp_dir, name);
+	struct split_search search = { whole, callback, data };
+	bool is_found = *whole == '/' && callback(ri_strdup(whole), data);
+
+	if (!is_found && options->sysroot)
+		is_found = try_split_under(options->sysroot, &search);
+	for (; !is_found && *holders; holders++)
+		is_found = try_split_beside(&search, *holders, name);
+	if (!is_found)
+		is_found = each_debug_dir(options, try_split_under, &search);
+	for (const char *const *dir = options->debug_dirs; !is_found && dir && *dir; dir++)
+		is_found = try_split_in(&search, *dir, name);
+	free(whole);
+}

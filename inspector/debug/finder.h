@@ -56,4 +56,14 @@ struct ri_elf_file *ri_finder_find_alternate(const struct ri_modules_options *op
 					     const uint8_t *build_id,
 					     uint32_t build_id_size_bytes);
 
+/*
+ * Calls back with each path at which the .dwo file called `name` of a unit compiled in
+ * `comp_dir` (may be null) may lie, until the callback, which owns the path, returns true:
+ * there, under the sysroot, beside each of `holders` (ended by null), under each DEBUGDIR,
+ * and straight in each of the user's own.
+ */
+void ri_finder_each_split(const struct ri_modules_options *options, const char *const *holders,
+			  const char *comp_dir, const char *name,
+			  bool (*callback)(char *path, void *data), void *data);
+
 #endif

@@ -11,6 +11,7 @@
 #include "base/strings.h"
 #include "debug/elf_file.h"
 #include "debug/modules.h"
+#include "debug/split.h"
 
 struct ri_symbols;
 
@@ -32,6 +33,7 @@ struct ri_module_state {
 	Dwarf *dwarf;            /* with at least one unit, or null */
 	bool owns_dwarf;         /* ours, not libdwfl's */
 	uint64_t dwarf_bias;     /* added to addresses in `dwarf` */
+	struct ri_splits splits; /* what its skeleton units stand for */
 
 	struct ri_symbols *symbols; /* read when first asked for */
 };

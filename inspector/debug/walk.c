@@ -9,12 +9,10 @@
  *
  * Addresses of visited DIEs only ever grow within a unit; where they do not, a
  * sibling attribute lies and the rest of the unit is left out.  So the walk is
- * linear whatever the DWARF says.  Blind spots: units in .dwp packages.
+ * linear whatever the DWARF says.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "debug/modules_private.h"
 #include "debug/names.h"
@@ -30,7 +28,7 @@ struct walk {
 	const char *last_addr;   /* of the DIE visited last */
 	bool is_c;
 	bool is_damaged;
-	uint64_t split_count;
+	const struct ri_split *split; /* while its file is walked; or null */
 	RI_VEC(struct ri_die) imports; /* units of the alternate file */
 	struct ri_die_map *imported;
 };
@@ -41,7 +39,6 @@ struct attributes {
 	uint64_t size_bytes, decl_line;
 	Dwarf_Attribute type, location, specification, import;
 	bool has_type, has_location, has_specification, has_import, is_declaration;
-	const char *split_name;  /* of the .dwo file with the unit's contents */
 };
 
 static int take_attribute(Dwarf_Attribute *attr, void *data)
@@ -81,10 +78,6 @@ static int take_attribute(Dwarf_Attribute *attr, void *data)
 		attributes->import = *attr;
 		attributes->has_import = true;
 		break;
-	case DW_AT_dwo_name:
-	case DW_AT_GNU_dwo_name:
-		attributes->split_name = dwarf_formstring(attr);
-		break;
 	default:
 		break;
 	}
@@ -103,6 +96,21 @@ static const char *join_scope(struct walk *walk, const char *scope, const char *
 		     : ri_strings_add(walk->names->strings, name);
 }
 
+/* What the first operation of a location pushes, without bias. */
+static bool find_operand(const struct walk *walk, Dwarf_Attribute *location, const Dwarf_Op *op,
+			 uint64_t *ret)
+{
+	Dwarf_Attribute indexed;
+
+	if (op->atom == DW_OP_addr) {
+		*ret = op->number;
+		return true;
+	}
+	if (walk->split)
+		return ri_split_address(&walk->state->splits, walk->split, op->number, ret);
+	return !dwarf_getlocation_attr(location, op, &indexed) && !dwarf_formaddr(&indexed, ret);
+}
+
 /* The address of a variable whose location is one constant; false otherwise
  * (registers, stack, thread-local, optimised out). */
 static bool find_address(struct walk *walk, Dwarf_Attribute *location, uint64_t *ret)
@@ -110,20 +118,15 @@ static bool find_address(struct walk *walk, Dwarf_Attribute *location, uint64_t 
 	Dwarf_Block block;
 	Dwarf_Op *ops;
 	size_t count;
-	Dwarf_Attribute indexed;
-	Dwarf_Addr addr;
+	uint64_t addr;
 
 	if (dwarf_formblock(location, &block) || !block.length)
 		return false;
 	if (block.data[0] != DW_OP_addr && block.data[0] != DW_OP_addrx &&
 	    block.data[0] != DW_OP_GNU_addr_index)
 		return false;
-	if (dwarf_getlocation(location, &ops, &count) || !count || count > 2)
-		return false;
-	if (ops[0].atom == DW_OP_addr)
-		addr = ops[0].number;
-	else if (dwarf_getlocation_attr(location, ops, &indexed) ||
-		 dwarf_formaddr(&indexed, &addr))
+	if (dwarf_getlocation(location, &ops, &count) || !count || count > 2 ||
+	    !find_operand(walk, location, &ops[0], &addr))
 		return false;
 	if (count == 2) {
 		if (ops[1].atom != DW_OP_plus_uconst)
@@ -327,53 +330,17 @@ static void walk_unit(struct walk *walk, Dwarf_Die *unit)
 			    walk->module->path);
 }
 
-/* Whether libdw may open `path`: it opens without looking, and a FIFO would
- * make it wait. */
-static bool is_regular_or_absent(const char *path)
+/* What a skeleton unit stands for, and the type units that its file has besides. */
+static void walk_split(struct walk *walk, const struct ri_split *split)
 {
-	struct stat status;
+	Dwarf_CU *unit = NULL;
+	Dwarf_Die die;
 
-	return stat(path, &status) ? errno == ENOENT : S_ISREG(status.st_mode);
-}
-
-/* The places where libdw looks for the .dwo file of a skeleton unit: beside the
- * file that holds the unit, and in the directory of compilation. */
-static bool may_open_split(const struct walk *walk, Dwarf_Die *skeleton, const char *name)
-{
-	const struct ri_module *module = walk->module;
-	const char *holder = module->debug_file ? module->debug_file : module->file, *slash;
-	Dwarf_Attribute attr;
-	const char *dir = dwarf_formstring(dwarf_attr(skeleton, DW_AT_comp_dir, &attr));
-	char *path;
-	bool is_fine;
-
-	path = ri_format("%s/%s", dir ? dir : ".", name);
-	is_fine = is_regular_or_absent(*name == '/' ? name : path);
-	free(path);
-	slash = holder ? strrchr(holder, '/') : NULL;
-	path = ri_format("%.*s/%s", slash ? (int)(slash - holder) : 1, slash ? holder : ".", name);
-	is_fine = is_fine && is_regular_or_absent(path);
-	free(path);
-	return is_fine;
-}
-
-/* The unit's own contents, and those of the .dwo file that it is a skeleton of,
- * which libdw ties to it by a 64-bit id. */
-static void walk_unit_and_split(struct walk *walk, Dwarf_CU *unit, Dwarf_Die *die)
-{
-	struct attributes attributes;
-	Dwarf_Die split = { 0 };
-
-	walk_unit(walk, die);
-	read_attributes(die, &attributes);
-	if (!attributes.split_name)
-		return;
-	if (may_open_split(walk, die, attributes.split_name))
-		dwarf_cu_info(unit, NULL, NULL, NULL, &split, NULL, NULL, NULL);
-	if (split.addr)
-		walk_unit(walk, &split);
-	else
-		walk->split_count++;
+	walk->split = split;
+	while (!dwarf_get_units(split->dwarf, unit, &unit, NULL, NULL, &die, NULL))
+		if (die.addr && ri_split_has_unit(split, unit))
+			walk_unit(walk, &die);
+	walk->split = NULL;
 }
 
 static void walk_imports(struct walk *walk)
@@ -396,21 +363,22 @@ void ri_names_walk_module(struct ri_names *names, const struct ri_module *module
 		.module_index = (uint32_t)ri_modules_index(names->modules, module),
 		.imported = ri_die_map_create(),
 	};
+	const struct ri_split *split;
 	Dwarf_CU *unit = NULL;
 	Dwarf_Die die;
 	int status;
 
 	walk.bias = walk.state->dwarf_bias;
 	while (!(status = dwarf_get_units(walk.state->dwarf, unit, &unit, NULL, NULL, &die, NULL)))
-		if (die.addr)
-			walk_unit_and_split(&walk, unit, &die);
+		if (die.addr) {
+			walk_unit(&walk, &die);
+			split = ri_splits_find(&walk.state->splits, dwarf_dieoffset(&die));
+			if (split && split->dwarf)
+				walk_split(&walk, split);
+		}
 	if (status < 0)
 		ri_gaps_add(names->gaps, RI_GAP_TOLD, "debug",
 			    "%s: damaged DWARF, further units are left out", module->path);
 	walk_imports(&walk);
-	if (walk.split_count)
-		ri_gaps_add(names->gaps, RI_GAP_TOLD, "debug",
-			    "%s: the types of %lu units lie in .dwo files that were not found",
-			    module->path, (unsigned long)walk.split_count);
 	ri_die_map_destroy(walk.imported);
 }

@@ -544,7 +544,7 @@ static void split_files(void **state)
 	run(&fixture.scratch, "for f in *.dwo; do rm $f; mkfifo $f; done");
 	fixture_open(&fixture);
 	assert_null(ri_types_find(fixture.types, "struct header", NULL, NULL));
-	assert_true(has_gap(&fixture.gaps, "3 units lie in .dwo files"));
+	assert_true(has_gap(&fixture.gaps, "the types of 3 units lie in .dwo files"));
 	fixture_close(&fixture);
 }
 
