@@ -153,6 +153,7 @@ check_steps = \
 	'unit=$(MAKE) --no-print-directory run-unit BUILD=$(BUILD)' \
 	'fixtures=$(MAKE) --no-print-directory run-fixtures BUILD=$(BUILD)' \
 	'lost-checks=bash tests/lost-checks.sh $(BUILD)' \
+	'answers=bash tests/answers.sh $(BUILD)' \
 	'gdb=bash tests/run-gdb $(BUILD)' \
 	'bad-input=bash tests/bad-input.sh $(BUILD)' \
 	'corrupt=bash tests/corrupt.sh $(BUILD)' \

@@ -8,10 +8,15 @@ trap '[ -z "$pid" ] || kill -KILL "$pid" 2>/dev/null; rm -rf "$work"' EXIT
 
 # Writes a core of fixture $1 to $work/$1.
 make_core() {
+	make_core_of "$1" "$build/fixtures/O2/$1"
+}
+
+# Writes a core of the program $2, which prints READY, to $work/$1.
+make_core_of() {
 	local waited=0
 
 	rm -f "$work/truth" # or the READY of the fixture before would be read
-	"$build/fixtures/O2/$1" >"$work/truth" </dev/null &
+	"$2" >"$work/truth" </dev/null &
 	pid=$!
 	until grep -qs '^READY$' "$work/truth"; do
 		kill -0 "$pid" 2>/dev/null && [ $waited -lt 3000 ] || return 1

@@ -17,6 +17,7 @@
 
 #include "check/cause.h"
 #include "check/check.h"
+#include "check/exits.h"
 #include "check/verdict.h"
 
 #define THREADS_MAX 8
@@ -167,6 +168,17 @@ static void take_census(struct ri_analysis *analysis, unsigned thread_count, dou
 	ri_gaps_move(&analysis->gaps, &gaps);
 }
 
+static void suggest_at_exit(struct ri_analysis *analysis)
+{
+	const char *symbol;
+	const struct ri_thread *thread = ri_exits_find(analysis, &symbol);
+
+	if (thread)
+		ri_gaps_add(&analysis->gaps, RI_GAP_TOLD, "check",
+			    "thread %d stands in exit (%s): --at-exit tells what is still alive",
+			    (int)thread->tid, symbol);
+}
+
 static void run_checks(struct ri_analysis *analysis)
 {
 	analysis->causes = ri_causes_create(analysis);
@@ -174,6 +186,8 @@ static void run_checks(struct ri_analysis *analysis)
 	for (size_t i = 0; analysis->checks[i]; i++)
 		analysis->checks[i]->run(analysis->checks[i], analysis, analysis->findings);
 	ri_findings_sort(analysis->findings);
+	if (!analysis->is_at_exit)
+		suggest_at_exit(analysis);
 	if (!ri_analysis_has_counted(analysis))
 		ri_gaps_add(
 			&analysis->gaps, RI_GAP_MATTERS, "check",

@@ -244,12 +244,14 @@ static void run_bad_count(const struct ri_check *check, const struct ri_analysis
 			  struct ri_findings *findings)
 {
 	const struct ri_population *population = analysis->population;
+	int64_t *offsets = analysis->holders ? ri_policy_offsets(analysis) : NULL;
 
 	for (uint32_t o = 0; o < population->object_count; o++) {
 		const struct ri_object *object = &population->objects[o];
 		struct ri_finding *finding;
 
-		if (ri_object_cause(analysis, o) != RI_CAUSE_BAD_COUNT)
+		if (ri_object_cause(analysis, o) != RI_CAUSE_BAD_COUNT ||
+		    (offsets && ri_policy_explains_death(analysis, offsets, o)))
 			continue;
 		finding = ri_finding_of_object(findings, check, analysis, o);
 		ri_finding_summarize(finding, "%s 0x%" PRIx64 ": count %" PRId64 " %s",
@@ -264,6 +266,7 @@ static void run_bad_count(const struct ri_check *check, const struct ri_analysis
 		ri_finding_imply_states(finding, analysis, o);
 		ri_finding_explain(finding, "holders 0x%" PRIx64, object->addr);
 	}
+	free(offsets);
 }
 
 const struct ri_check ri_check_bad_count = {

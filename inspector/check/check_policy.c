@@ -10,6 +10,9 @@
  * of them have it; the majority is found with one candidate per type in one
  * pass and counted in a second.  Blind spot: a reference leaked on nearly every
  * object of a type looks the same.
+ *
+ * Where a count of 0 stands for one reference, objects with one holder look dead: they
+ * vote too, and are left to the note where it explains them.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -19,9 +22,29 @@
 #define POLICY_MIN 16
 #define POLICY_SHARE_PERCENT 90
 
+/* Whether nothing but a dead value speaks against the object. */
+static bool merely_counts_as_dead(const struct ri_analysis *analysis, uint32_t object)
+{
+	const uint32_t damage = RI_OBJECT_DEAD_BITS | RI_OBJECT_MAGIC_BAD |
+				RI_OBJECT_COUNT_IMPOSSIBLE | RI_OBJECT_SATURATED;
+
+	return (analysis->population->objects[object].state & damage) == RI_OBJECT_COUNT_DEAD &&
+	       ri_object_cause(analysis, object) == RI_CAUSE_BAD_COUNT;
+}
+
+bool ri_policy_explains_death(const struct ri_analysis *analysis, const int64_t *offsets,
+			      uint32_t object)
+{
+	int64_t offset = offsets[analysis->population->objects[object].type];
+
+	return offset < 0 && merely_counts_as_dead(analysis, object) &&
+	       ri_object_residual(analysis, object) == offset;
+}
+
 static bool is_voter(const struct ri_analysis *analysis, uint32_t object)
 {
-	return ri_object_cause(analysis, object) == RI_CAUSE_NONE &&
+	return (ri_object_cause(analysis, object) == RI_CAUSE_NONE ||
+		merely_counts_as_dead(analysis, object)) &&
 	       !(analysis->population->objects[object].state & RI_OBJECT_NOT_LEAK) &&
 	       (analysis->holders->certain[object] || analysis->holders->possible[object]) &&
 	       !ri_object_is_unreachable(analysis, object);
@@ -122,8 +145,9 @@ const struct ri_check ri_check_policy = {
 	.summary = "the counts of a whole type are off by one constant",
 	.help = "Nearly all objects of a type count the same number more (or less) than their "
 		"holders. That is a convention rather than a fault: an object starts at 1 and "
-		"nobody puts that reference, or a holder outside this memory has one each. It is "
-		"said once and does not decide the exit status; a reference leaked on every object "
+		"nobody puts that reference, a holder outside this memory has one each, or the "
+		"first reference counts as 0. It is said once and does not decide the exit status; "
+		"a reference leaked on every object "
 		"of the type would look the same. A `bias` in the profile answers it.",
 	.run = run_policy,
 };

@@ -12,7 +12,7 @@ extern const struct ri_check ri_check_bad_magic, ri_check_bad_type, ri_check_bad
 	ri_check_foreign_member, ri_check_dead_member, ri_check_wrong_group, ri_check_two_groups,
 	ri_check_orphan, ri_check_count_mismatch, ri_check_dead_group, ri_check_surplus,
 	ri_check_deficit, ri_check_dangling, ri_check_policy, ri_check_unreachable, ri_check_cycle,
-	ri_check_group_only;
+	ri_check_group_only, ri_check_unreclaimed;
 
 const struct ri_check *const ri_checks[] = {
 	&ri_check_bad_magic,
@@ -37,6 +37,7 @@ const struct ri_check *const ri_checks[] = {
 	&ri_check_unreachable,
 	&ri_check_cycle,
 	&ri_check_group_only,
+	&ri_check_unreclaimed,
 	NULL,
 };
 

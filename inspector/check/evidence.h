@@ -108,6 +108,11 @@ bool ri_object_is_unreachable(const struct ri_analysis *analysis, uint32_t objec
  */
 int64_t *ri_policy_offsets(const struct ri_analysis *analysis);
 
+/* Whether the object counts as dead only because its type counts less than its holders by
+ * one constant of `offsets`, as where the first reference is 0. */
+bool ri_policy_explains_death(const struct ri_analysis *analysis, const int64_t *offsets,
+			      uint32_t object);
+
 /* The distance of the stored count from the interval of its holders: positive
  * above it (surplus), negative below (deficit), 0 within. */
 int64_t ri_object_residual(const struct ri_analysis *analysis, uint32_t object);

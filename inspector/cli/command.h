@@ -64,7 +64,8 @@ struct ri_command_call {
 bool ri_command_prepare(const struct ri_options *options, int argc, char **argv,
 			struct ri_command_call *ret);
 
-/* Runs it on `analysis` (null: none), errors to stderr; the exit status. */
+/* Runs it on `analysis` (null: none), errors to stderr; the exit status: the command's own,
+ * and 3 in place of 0 where something that matters could not be checked. */
 int ri_command_execute(const struct ri_options *options, const struct ri_analysis *analysis,
 		       const struct ri_command_call *call, FILE *out);
 

@@ -23,7 +23,7 @@ const char *argp_program_version = "refinspect " RI_VERSION;
 const char *argp_program_bug_address = NULL;
 
 enum {
-	OPT_CORE = 256, OPT_PROFILE, OPT_NO_BUILTIN, OPT_SYSROOT, OPT_DEBUG_DIR, OPT_STRICT,
+	OPT_CORE = 256, OPT_PROFILE, OPT_NO_BUILTIN, OPT_SYSROOT, OPT_DEBUG_DIR, OPT_STRICT, OPT_AT_EXIT,
 	OPT_THREADS, OPT_TIMINGS, OPT_TIME_LIMIT, OPT_COLOUR, OPT_FORMAT, OPT_SHOW_NAMES, OPT_TYPE,
 	OPT_GROUP, OPT_NAME, OPT_INDEX, OPT_OBJECT, OPT_CODE, OPT_LIMIT,
 };
@@ -143,6 +143,8 @@ static const struct argp_option global_options[] = {
 	{ "no-builtin", OPT_NO_BUILTIN, 0, 0, "leave the built-in profiles out", 0 },
 	{ "strict", OPT_STRICT, 0, 0,
 	  "memory that is absent and presumed never touched counts as missing", 0 },
+	{ "at-exit", OPT_AT_EXIT, 0, 0,
+	  "the program is ending: objects that are still alive are findings (unreclaimed)", 0 },
 	{ "threads", OPT_THREADS, "N", 0, "threads of the census (default: one per processor)", 0 },
 	{ "time-limit", OPT_TIME_LIMIT, "SECONDS", 0, "give up (status 2) after that long", 0 },
 	{ "timings", OPT_TIMINGS, 0, 0, "print what each stage took to stderr", 0 },
@@ -241,6 +243,9 @@ static error_t parse_global_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPT_STRICT:
 		options->is_strict = true;
+		return 0;
+	case OPT_AT_EXIT:
+		options->is_at_exit = true;
 		return 0;
 	case OPT_THREADS:
 		if (parse_number(state, "--threads", arg, 1, MAX_ANALYSIS_THREADS, &number))

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "check/verdict.h"
 #include "cli/commands.h"
 #include "cli/supervisor.h"
 
@@ -70,6 +71,8 @@ static char *command_prefix(const struct ri_options *options)
 		append_word(&text, "", "--no-builtin");
 	if (options->is_strict)
 		append_word(&text, "", "--strict");
+	if (options->is_at_exit)
+		append_word(&text, "", "--at-exit");
 	if (options->pid) {
 		char *pid = ri_format("%d", (int)options->pid);
 
@@ -154,6 +157,18 @@ bool ri_command_prepare(const struct ri_options *options, int argc, char **argv,
 	return false;
 }
 
+/* An empty listing must not pass for a clean answer where not all could be looked at. */
+static bool has_doubts(const struct ri_analysis *analysis)
+{
+	ri_doubts doubts = { 0 };
+	bool has_any;
+
+	ri_analysis_doubts(analysis, &doubts);
+	has_any = doubts.count > 0;
+	ri_doubts_deinit(&doubts);
+	return has_any;
+}
+
 int ri_command_execute(const struct ri_options *options, const struct ri_analysis *analysis,
 		       const struct ri_command_call *call, FILE *out)
 {
@@ -176,6 +191,8 @@ int ri_command_execute(const struct ri_options *options, const struct ri_analysi
 	if (error) {
 		print_error(call->command, error);
 		status = RI_STATUS_UNUSABLE;
+	} else if (!status && call->command->needs_target && has_doubts(analysis)) {
+		status = (int)RI_VERDICT_UNCHECKED;
 	}
 	ri_error_destroy(error);
 	free(prefix);

@@ -6,11 +6,14 @@
 #include "cli/session.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/command.h"
+#include "check/verdict.h"
+#include "cli/commands.h"
 #include "cli/supervisor.h"
+#include "report/words.h"
 
 struct ri_error *ri_session_analyse(const struct ri_options *options, struct ri_analysis **ret)
 {
@@ -27,6 +30,7 @@ struct ri_error *ri_session_analyse(const struct ri_options *options, struct ri_
 		.no_builtin_profiles = options->no_builtin_profiles,
 		.thread_count = options->thread_count,
 		.is_strict = options->is_strict,
+		.is_at_exit = options->is_at_exit,
 	};
 
 	return ri_analysis_create(&request, ret);
@@ -50,6 +54,22 @@ struct once {
 	bool needs_analysis;
 };
 
+/* Why a listing is not the whole answer; `check` and `coverage` tell all. */
+static void tell_doubt(const struct ri_analysis *analysis)
+{
+	ri_doubts doubts = { 0 };
+
+	ri_analysis_doubts(analysis, &doubts);
+	if (doubts.count) {
+		char *clean = ri_words_clean(doubts.items[0]);
+
+		fprintf(stderr, "refinspect: could not check: %s%s\n", clean,
+			doubts.count > 1 ? ", and more that coverage tells" : "");
+		free(clean);
+	}
+	ri_doubts_deinit(&doubts);
+}
+
 /* The child's work. */
 static int run_command(FILE *out, void *data)
 {
@@ -69,6 +89,8 @@ static int run_command(FILE *out, void *data)
 			print_timings(analysis);
 	}
 	status = ri_command_execute(once->options, analysis, &once->call, out);
+	if (status == (int)RI_VERDICT_UNCHECKED && once->call.command != &ri_command_check)
+		tell_doubt(analysis);
 	ri_analysis_destroy(analysis);
 	return status;
 }

@@ -1,0 +1,103 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+#
+# What turns one of the three answers into another: --at-exit, --strict, the commands that
+# list; on cores of fixtures, by exit status and by what is said.
+#
+# usage: answers.sh BUILD
+set -u
+export LC_ALL=C
+build=$1
+. "$(dirname "$0")/core-lib.sh"
+passed=0 failed=0
+
+# answer STATUS ARGUMENT...: runs refinspect; keeps its output in $out.
+answer() {
+	local wanted=$1
+
+	shift
+	out=$work/out
+	"$build/refinspect" "$@" >"$out" 2>"$work/err" </dev/null
+	status=$?
+	if [ $status = "$wanted" ]; then
+		passed=$((passed + 1))
+	else
+		echo "status $status instead of $wanted: $*"
+		cat "$work/err"
+		tail -n 5 "$out"
+		failed=$((failed + 1))
+	fi
+}
+
+# says TEXT [FILE], silent TEXT [FILE]: whether the last answer has it.
+says() {
+	if tr -s ' \n' ' ' <"${2:-$out}" | grep -q -- "$1"; then
+		passed=$((passed + 1))
+	else
+		echo "does not say: $1"
+		failed=$((failed + 1))
+	fi
+}
+silent() {
+	if ! tr -s ' \n' ' ' <"${2:-$out}" | grep -q -- "$1"; then
+		passed=$((passed + 1))
+	else
+		echo "says: $1"
+		failed=$((failed + 1))
+	fi
+}
+
+# make CORE FIXTURE [ARGUMENT]: a core of the fixture as $work/CORE.
+make() {
+	local program=$build/fixtures/O2/$2
+
+	printf '#!/bin/sh\nexec "%s" %s\n' "$program" "${3-}" >"$work/run"
+	chmod +x "$work/run"
+	make_core_of "$1" "$work/run" || {
+		echo "no core of $2"
+		exit 1
+	}
+}
+
+# A thread that stands in exit().
+make ending unreclaimed
+make ended unreclaimed clean
+make working surplus clean
+answer 0 "$work/ending"
+says 'stands in exit (.*exit.*): --at-exit'
+answer 1 --at-exit "$work/ending"
+silent '--at-exit tells'
+says 'unreclaimed: conn: 12 objects'
+says '12 kept by conns\[\]'
+says 'unreclaimed: session: 6 objects'
+answer 0 --at-exit "$work/ended"
+answer 0 "$work/working"
+silent 'stands in exit'
+answer 1 --at-exit "$work/working"
+says '2 findings $'
+
+# Memory that was never touched, or was left out of the core.
+make holed untouched
+make sound untouched clean
+answer 1 "$work/holed"
+says '3.0 MiB of anonymous memory are absent and presumed never touched'
+answer 3 --strict "$work/holed"
+says 'surplus (could not check)'
+says 'could not check: 3.0 MiB of writable memory are missing'
+answer 0 "$work/sound"
+answer 3 --strict "$work/sound"
+says 'could not check: 3.0 MiB of writable memory are missing'
+
+# Listings: 0, or 3 where the answer may be incomplete; findings are for `check`.
+answer 0 "$work/holed" objects
+answer 0 "$work/sound" objects conn
+addr=$(awk '$2 == "conn" { print $1; exit }' "$out")
+for command in types objects groups leaks cycles coverage 'group all_conns' 'show all_conns' \
+	"holders $addr" "why $addr"; do
+	answer 0 "$work/sound" $command
+	answer 3 --strict "$work/sound" $command
+	says 'could not check: 3.0 MiB of writable memory are missing' "$work/err"
+done
+
+echo "$passed passed, $failed failed, 0 skipped"
+[ $failed = 0 ]
