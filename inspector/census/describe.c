@@ -104,6 +104,41 @@ static bool is_region(const struct ri_holders *holders, uint32_t node)
 	return node >= holders->object_count + holders->block_count;
 }
 
+/* A word of a region: "CLASS at PLACE, REGION", and where it is in a frame of some thread,
+ * "stack of thread 12, frame 3 serve, at ADDR". */
+static char *describe_region_word(const struct ri_describer *describer, uint32_t node,
+				  uint64_t addr, const char *class_name)
+{
+	const struct ri_holders *holders = describer->holders;
+	const struct ri_region *region =
+		&holders->regions[node - holders->object_count - holders->block_count];
+	const struct ri_frame *frame = ri_unwind_find(describer->unwind, addr);
+	char *source = ri_describe_node(describer, node), *text, *place, *function;
+	const char *symbol;
+
+	if (!frame || region->kind == RI_REGION_TLS) {
+		place = region->kind == RI_REGION_TLS
+				? ri_format("%#llx", (unsigned long long)addr)
+				: ri_describe_addr(describer, addr);
+		text = ri_format("%s at %s, %s", class_name, place, source);
+		free(place);
+		free(source);
+		return text;
+	}
+	symbol = ri_unwind_function(describer->unwind, frame);
+	function = ri_string_escape(symbol ? symbol : "of an unknown function");
+	place = ri_format("stack of thread %d, frame %u %s, at %#llx",
+			  (int)describer->target->threads[frame->thread].tid, frame->depth,
+			  function, (unsigned long long)addr);
+	text = region->kind == RI_REGION_STACK && region->thread == frame->thread
+		       ? ri_strdup(place)
+		       : ri_format("%s, %s", place, source);
+	free(place);
+	free(function);
+	free(source);
+	return text;
+}
+
 char *ri_describe_edge(const struct ri_describer *describer, uint64_t edge)
 {
 	const struct ri_holders *holders = describer->holders;
@@ -111,7 +146,7 @@ char *ri_describe_edge(const struct ri_describer *describer, uint64_t edge)
 	const char *class_name = describer->shapes->classes.items[e->class_index].name;
 	uint32_t node = ri_holders_source(holders, edge);
 	uint64_t word = ri_holders_word_addr(holders, describer->population, describer->heap, edge);
-	char *source = ri_describe_node(describer, node), *text, *place;
+	char *source = ri_describe_node(describer, node), *text;
 
 	if (e->flags & RI_EDGE_EMBEDS) {
 		text = ri_format("embedded together with %s", source);
@@ -120,9 +155,7 @@ char *ri_describe_edge(const struct ri_describer *describer, uint64_t edge)
 	} else if (is_region(holders, node) && !word) {
 		text = ri_format("register %s, %s", ri_register_name(e->word), source);
 	} else if (is_region(holders, node)) {
-		place = ri_describe_addr(describer, word);
-		text = ri_format("%s at %s, %s", class_name, place, source);
-		free(place);
+		text = describe_region_word(describer, node, word, class_name);
 	} else {
 		text = ri_format("%s of %s", class_name, source);
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Places in the target in words: "conn 0x5581 + 24", "stack of thread 12",
+ * Places in the target in words: "conn 0x5581 + 24", "stack of thread 12, frame 3 serve",
  * "variable sessions_by_id + 16", for evidence and listings.  Names that come
  * from target memory are escaped.
  */
@@ -8,6 +8,7 @@
 #define RI_CENSUS_DESCRIBE_H
 
 #include "census/holders.h"
+#include "debug/unwind.h"
 
 /* The stages that a description draws from. */
 struct ri_describer {
@@ -17,6 +18,7 @@ struct ri_describer {
 	const struct ri_population *population;
 	const struct ri_shapes *shapes;
 	const struct ri_holders *holders; /* may be null: then only ri_describe_addr() */
+	const struct ri_unwind *unwind; /* may be null: then frames have no names */
 };
 
 /* The object, block, symbol or mapping that contains `addr`; owned by the caller. */

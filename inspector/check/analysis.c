@@ -251,6 +251,8 @@ void ri_analysis_run(struct ri_analysis *analysis, unsigned thread_count)
 {
 	double since = now();
 
+	analysis->unwind = ri_unwind_create(analysis->modules, &analysis->gaps);
+	end_stage(analysis, "unwind", &since);
 	take_census(analysis, thread_count, &since);
 	run_checks(analysis);
 	end_stage(analysis, "checks", &since);
@@ -280,6 +282,7 @@ void ri_analysis_destroy(struct ri_analysis *analysis)
 		ri_profile_destroy(analysis->profiles[i]);
 	free(analysis->profiles);
 	free(analysis->profile_is_user);
+	ri_unwind_destroy(analysis->unwind);
 	ri_types_destroy(analysis->types);
 	ri_modules_destroy(analysis->modules);
 	ri_target_close(analysis->target);

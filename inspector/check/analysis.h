@@ -20,6 +20,7 @@
 #include "check/finding.h"
 #include "debug/modules.h"
 #include "debug/types.h"
+#include "debug/unwind.h"
 #include "heap/heap.h"
 #include "learn/ownership.h"
 #include "profile/layout.h"
@@ -54,6 +55,7 @@ struct ri_analysis {
 	struct ri_target *target;
 	struct ri_modules *modules;
 	struct ri_types *types;
+	struct ri_unwind *unwind; /* null: threads were not unwound */
 	struct ri_profile **profiles;
 	bool *profile_is_user;
 	size_t profile_count;

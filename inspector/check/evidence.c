@@ -223,6 +223,7 @@ struct ri_describer ri_analysis_describer(const struct ri_analysis *analysis)
 		.population = analysis->population,
 		.shapes = analysis->shapes,
 		.holders = analysis->holders,
+		.unwind = analysis->unwind,
 	};
 }
 

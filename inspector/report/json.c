@@ -142,6 +142,15 @@ static void add_heap(json_t *record, const struct ri_heap *heap)
 	json_object_set_new(record, "heap_damages", number(heap->damage_count));
 }
 
+static void add_frames(json_t *record, const struct ri_unwind *unwind)
+{
+	struct ri_unwind_totals totals = ri_unwind_count(unwind);
+
+	json_object_set_new(record, "threads_unwound", number(totals.threads_whole));
+	json_object_set_new(record, "threads_unwound_in_part", number(totals.threads_cut));
+	json_object_set_new(record, "frames", number(totals.frame_count));
+}
+
 static json_t *coverage_record(const struct ri_analysis *analysis)
 {
 	struct ri_coverage coverage = ri_report_measure_coverage(analysis);
@@ -171,6 +180,8 @@ static json_t *coverage_record(const struct ri_analysis *analysis)
 	json_object_set_new(record, "threads", number(coverage.thread_count));
 	json_object_set_new(record, "threads_with_registers",
 			    number(coverage.threads_with_registers));
+	if (analysis->unwind)
+		add_frames(record, analysis->unwind);
 	if (analysis->heap)
 		add_heap(record, analysis->heap);
 	if (analysis->graph) {

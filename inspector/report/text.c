@@ -207,6 +207,22 @@ static void write_stages(FILE *stream, const struct ri_analysis *analysis)
 		fputc('\n', stream);
 }
 
+static void write_frames(FILE *stream, const struct ri_unwind *unwind)
+{
+	struct ri_unwind_totals totals;
+
+	if (!unwind)
+		return;
+	totals = ri_unwind_count(unwind);
+	if (totals.threads_whole && !totals.threads_cut && !totals.threads_without)
+		ri_text_print(stream, 0, "stacks: %zu frames, all unwound", totals.frame_count);
+	else
+		ri_text_print(stream, 0,
+			      "stacks: %zu frames; %zu unwound, %zu in part, %zu not at all",
+			      totals.frame_count, totals.threads_whole, totals.threads_cut,
+			      totals.threads_without);
+}
+
 static void write_what_it_rests_on(FILE *stream, const struct ri_analysis *analysis,
 				   const struct ri_report_options *options)
 {
@@ -225,6 +241,7 @@ static void write_what_it_rests_on(FILE *stream, const struct ri_analysis *analy
 	else
 		ri_text_print(stream, 0, "threads: %zu, the registers of %zu",
 			      coverage.thread_count, coverage.threads_with_registers);
+	write_frames(stream, analysis->unwind);
 	write_plain_leaks(stream, analysis->graph);
 	write_gaps(stream, &analysis->gaps);
 	if (options->is_verbose)
