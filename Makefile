@@ -92,7 +92,7 @@ fixture_names := $(sort $(notdir $(basename $(wildcard fixtures/*.c fixtures/*.c
 fixture_variants := O0 O2 static-pie nodebug
 fixture_flags_O0 := -O0 -g
 fixture_flags_O2 := -O2 -g
-fixture_flags_static-pie := -O2 -g -fPIE -static-pie
+fixture_flags_static-pie := -O2 -g -fPIE -static-pie -DFIXTURE_STATIC
 fixture_flags_nodebug := -O2 -g0 -s
 fixture_flags := -D_GNU_SOURCE -pthread -Iinclude -Wl,--build-id -Wall -Wextra -Wshadow \
 	$(if $(WERROR),-Werror)
@@ -108,6 +108,12 @@ $(BUILD)/fixtures/$(1)/%: fixtures/%.c $(fixture_headers) $(BUILD)/flags
 $(BUILD)/fixtures/$(1)/%: fixtures/%.cc $(fixture_headers) $(BUILD)/flags
 	@mkdir -p $$(@D)
 	$$(call quiet,FIXTURE,$$@)$$(CXX) -std=gnu++17 $(fixture_flags) $(fixture_flags_$(1)) -o $$@ $$<
+
+# Shared libraries that fixtures load, without libc; static programs load none.
+$(BUILD)/fixtures/$(1)/lib/%.so: fixtures/lib/%.c $(BUILD)/flags
+	@mkdir -p $$(@D)
+	$$(call quiet,FIXTURE,$$@)$$(CC) $(fixture_cflags) $(filter-out -f% -static-pie,$(fixture_flags_$(1))) \
+		-fPIC -shared -nostdlib -o $$@ $$<
 endef
 $(foreach v,$(fixture_variants),$(eval $(call fixture_rules,$(v))))
 
@@ -116,6 +122,9 @@ $(foreach v,$(fixture_variants),$(eval $(call fixture_rules,$(v))))
 $(BUILD)/fixtures/stripped/%: $(BUILD)/fixtures/O2/% tests/split-debug.sh
 	@mkdir -p $(@D)
 	$(call quiet,STRIP,$@)sh tests/split-debug.sh $< $@ $(BUILD)/fixtures/stripped/debug
+
+$(foreach v,$(fixture_variants) stripped,$(eval \
+	$(BUILD)/fixtures/$(v)/thread-library: | $(BUILD)/fixtures/$(v)/lib/current.so))
 
 .PHONY: fixtures
 fixtures: $(fixture_programs) ## build the programs that the tests inspect

@@ -3,8 +3,8 @@
  * Reachability and shortest paths over the census' nodes: see graph.h.
  *
  * Three levels are reached one after the other, each from everything that the
- * one before reached: over certain owners from module data, over certain and
- * possible ones from every region, over memberships that borrow as well.  A
+ * one before reached: over certain owners from module data and thread-local storage,
+ * over certain and possible ones from every region, over memberships that borrow as well.  A
  * level goes once through the edges of what was there before, in memory order,
  * and then breadth first through what it found, fetching ahead.
  *
@@ -34,7 +34,8 @@ static bool is_root_object(const struct ri_object *object)
 
 static bool is_root_region(const struct ri_region *region, uint8_t level)
 {
-	return level != RI_REACH_CERTAIN || region->kind == RI_REGION_MODULE;
+	return level != RI_REACH_CERTAIN || region->kind == RI_REGION_MODULE ||
+	       region->kind == RI_REGION_TLS;
 }
 
 /* Gives `level` to what the edges of `node` lead to; those that were followed at

@@ -144,7 +144,10 @@ static void set_block_source(struct ri_sweep_worker *w, uint32_t b)
 				 .end = ri_extents_block_end(block),
 				 .node = (uint32_t)population->object_count + b,
 				 .object = RI_NONE,
-				 .block = b };
+				 .block = b,
+				 .is_module = plan->input->storage_blocks &&
+					      ri_storage_blocks_has(plan->input->storage_blocks,
+								    b) };
 	uint32_t typed = plan->typed_block_of ? plan->typed_block_of[b] : RI_NONE;
 
 	if (typed != RI_NONE) {
@@ -214,7 +217,7 @@ static void sweep_region(struct ri_sweep_worker *w, const struct ri_sweep_task *
 		.object = RI_NONE,
 		.block = RI_NONE,
 		.is_registers = region->kind == RI_REGION_REGISTERS,
-		.is_module = region->kind == RI_REGION_MODULE,
+		.is_module = region->kind == RI_REGION_MODULE || region->kind == RI_REGION_TLS,
 	};
 
 	for (size_t i = 0; i < data->data_count; i++)
@@ -308,6 +311,9 @@ void ri_holder_sweep_run(struct ri_holder_sweep *sweep, const struct ri_census_i
 	for (size_t r = 0; r < region_count; r++)
 		if (regions[r].kind == RI_REGION_MODULE && input->variable_count)
 			ri_variables_shape(input, plan.extents, regions[r].start, regions[r].end);
+	for (size_t i = 0; i < input->regions.tls_count && input->variable_count; i++)
+		ri_variables_shape(input, plan.extents, input->regions.tls[i].start,
+				   input->regions.tls[i].end);
 	plan.encodings = encodings = ri_encodings_create(input->shapes);
 	plan.ranges = ri_image_ranges(input->target->image, &plan.range_count);
 	ri_sweep_tasks_list(input, regions, region_count, &plan.tasks);

@@ -37,6 +37,8 @@ struct assembly {
 	struct group_source *groups; /* ascending by node */
 	size_t group_count, next_group;
 	uint32_t embeds_class;   /* RI_NONE until there is one */
+	uint32_t *storage_of_thread; /* its first storage block without an edge, or RI_NONE */
+	uint32_t *next_storage;      /* per storage block: the thread's next one */
 	uint64_t capacity;
 };
 
@@ -235,7 +237,8 @@ static void put_region_objects(struct assembly *a, const struct ri_region *regio
 	const struct ri_population *population = a->input->population;
 	uint32_t o;
 
-	if (region->kind != RI_REGION_MODULE && region->kind != RI_REGION_STACK)
+	if (region->kind != RI_REGION_MODULE && region->kind != RI_REGION_STACK &&
+	    region->kind != RI_REGION_TLS)
 		return;
 	for (o = ri_extents_first_object(population, region->start);
 	     o < population->object_count &&
@@ -244,6 +247,37 @@ static void put_region_objects(struct assembly *a, const struct ri_region *regio
 		if (population->objects[o].block == RI_NONE &&
 		    population->objects[o].parent == RI_NONE)
 			put(a, o, a->embeds_class, RI_EDGE_EMBEDS);
+}
+
+/* From a thread's storage to the blocks that more of it lies in: from the first region of
+ * its own, or from its registers where it has none. */
+static void put_storage_blocks(struct assembly *a, const struct ri_region *region)
+{
+	const ri_storage_block_list *list = a->input->storage_blocks;
+
+	uint32_t i;
+
+	if (!list || (region->kind != RI_REGION_TLS && region->kind != RI_REGION_REGISTERS))
+		return;
+	for (i = a->storage_of_thread[region->thread]; i != RI_NONE; i = a->next_storage[i])
+		put(a, a->holders->object_count + list->items[i].block, a->embeds_class,
+		    RI_EDGE_EMBEDS);
+	a->storage_of_thread[region->thread] = RI_NONE;
+}
+
+static void chain_storage_blocks(struct assembly *a)
+{
+	const ri_storage_block_list *list = a->input->storage_blocks;
+	size_t thread_count = a->input->target->thread_count;
+
+	a->storage_of_thread = ri_malloc(thread_count * sizeof(*a->storage_of_thread));
+	a->next_storage = ri_malloc(list->count * sizeof(*a->next_storage));
+	for (size_t t = 0; t < thread_count; t++)
+		a->storage_of_thread[t] = RI_NONE;
+	for (size_t i = 0; i < list->count; i++) {
+		a->next_storage[i] = a->storage_of_thread[list->items[i].thread];
+		a->storage_of_thread[list->items[i].thread] = (uint32_t)i;
+	}
 }
 
 /* How many embeddings there can be; makes their class if there are any. */
@@ -261,8 +295,18 @@ static void plan_embeddings(struct assembly *a)
 			 has_edges(a, a->holders->object_count + object->block))
 			count++;
 	}
+	if (a->input->storage_blocks) {
+		count += a->input->storage_blocks->count;
+		chain_storage_blocks(a);
+	}
 	a->embeds_class = count ? ri_naming_embedding(a->naming) : RI_NONE;
 	a->capacity += count;
+}
+
+static void put_of_region(struct assembly *a, const struct ri_region *region)
+{
+	put_region_objects(a, region);
+	put_storage_blocks(a, region);
 }
 
 /* Turns first[] from counts (of node n at n + 1) into positions on the way. */
@@ -286,8 +330,7 @@ static void assemble_edges(struct assembly *a)
 		if (node < h->object_count)
 			put_embeddings(a, node);
 		else if (node >= h->object_count + h->block_count)
-			put_region_objects(a,
-					   &h->regions[node - h->object_count - h->block_count]);
+			put_of_region(a, &h->regions[node - h->object_count - h->block_count]);
 	}
 	h->first[h->node_count] = (uint32_t)h->edge_count;
 	h->edges = ri_realloc(h->edges, h->edge_count, sizeof(*h->edges));
@@ -455,6 +498,8 @@ struct ri_holders *ri_holders_run(const struct ri_census_input *input, struct ri
 	ri_holder_sweep_deinit(&a.sweep);
 	ri_naming_destroy(a.naming);
 	free(a.groups);
+	free(a.storage_of_thread);
+	free(a.next_storage);
 	ri_extents_destroy(extents);
 	free(is_member);
 	h->certain = ri_calloc(h->object_count, sizeof(*h->certain));

@@ -31,6 +31,7 @@ enum ri_region_kind {
 	RI_REGION_REGISTERS,     /* of a thread: word i is register i */
 	RI_REGION_ENDED_STACK,   /* of no live thread: holds nothing */
 	RI_REGION_MAPPING,       /* any other readable mapping outside heaps */
+	RI_REGION_TLS,           /* a live thread's copy of a module's thread-local variables */
 };
 
 /* A source of words outside objects and blocks; every one is a root. */

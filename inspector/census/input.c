@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * From the earlier stages to the census' plain tables: shapes of types, static
- * variables, module data, the allocator's own records, link words by address.
+ * From the earlier stages to the census' plain tables: shapes of types, static and
+ * thread-local variables, module data, the allocator's own records, link words by address.
  * The census itself is in holders.c and holder_sweep.c.
  */
 #include "census/input.h"
@@ -139,6 +139,7 @@ static void gather(struct gathering *g)
 		qsort(g->skipped.items, g->skipped.count, sizeof(*g->skipped.items),
 		      compare_skipped);
 	ri_types_each_variable(g->types, gather_variable, g);
+	ri_types_each_thread_variable(g->types, gather_variable, g);
 	if (g->variables.count)
 		qsort(g->variables.items, g->variables.count, sizeof(*g->variables.items),
 		      compare_variables);
@@ -169,9 +170,14 @@ struct ri_holders *ri_holders_create(const struct ri_target *target,
 	struct gathering g = { .modules = modules, .types = types };
 	uint32_t *shape_of_type = list_shapes(shapes, population);
 	struct ri_links *links = ri_links_create(population, shapes->layout);
+	ri_storage_block_list storage_blocks = { 0 };
 	struct ri_holders *holders;
+	const struct ri_tls_block *tls;
+	size_t tls_count;
 
 	gather(&g);
+	tls = ri_tls_blocks(modules, &tls_count);
+	ri_storage_blocks_find(heap, tls, tls_count, &storage_blocks);
 	holders = ri_holders_run(
 		&(struct ri_census_input){
 			.target = target,
@@ -180,17 +186,19 @@ struct ri_holders *ri_holders_create(const struct ri_target *target,
 			.shapes = shapes,
 			.shape_of_type = shape_of_type,
 			.regions = { target, heap, g.data.items, g.data.count, g.spans.items,
-				     g.spans.count },
+				     g.spans.count, tls, tls_count },
 			.variables = g.variables.items,
 			.variable_count = g.variables.count,
 			.skipped = g.skipped.items,
 			.skipped_count = g.skipped.count,
+			.storage_blocks = &storage_blocks,
 			.links = links,
 			.symbol_of = find_symbol,
 			.symbol_data = (void *)modules,
 			.thread_count = thread_count ? thread_count : 1,
 		},
 		gaps);
+	ri_vec_deinit(&storage_blocks);
 	ri_links_destroy(links);
 	free(shape_of_type);
 	free(g.has_allocator);

@@ -16,8 +16,9 @@
 #include "census/population.h"
 #include "census/regions.h"
 #include "census/shapes.h"
+#include "census/thread_storage.h"
 
-/* A static variable; ascending by address. */
+/* A static variable, or a thread's copy of a thread-local one; ascending by address. */
 struct ri_variable_span {
 	uint64_t addr, size_bytes;
 	const char *name;
@@ -40,6 +41,7 @@ struct ri_census_input {
 	size_t variable_count;
 	const struct ri_skipped_span *skipped; /* ascending */
 	size_t skipped_count;
+	const ri_storage_block_list *storage_blocks; /* or null: none */
 	const struct ri_links *links;
 	/* the ELF symbol that contains an address, or null; may be null */
 	const char *(*symbol_of)(void *data, uint64_t addr);

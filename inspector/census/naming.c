@@ -7,7 +7,7 @@
  *                       number is more than one
  *   an object           "TYPE+OFFSET" from P, "TYPE+..." far out
  *   module data         "SYMBOL (symbol)", or "static"
- *   anything else       "stack", "register", "mapping"
+ *   anything else       "stack", "register", "thread-local", "mapping"
  *
  * Offsets are bounded, so that the number of classes does not grow with what a
  * damaged target claims.  A small hash table keeps what was named already.
@@ -176,6 +176,7 @@ static uint32_t name_region(struct ri_naming *naming, enum ri_region_kind kind)
 		[RI_REGION_REGISTERS] = { "register", RI_CLASS_REGISTER },
 		[RI_REGION_ENDED_STACK] = { "stack of an ended thread", RI_CLASS_STACK },
 		[RI_REGION_MAPPING] = { "mapping", RI_CLASS_MAPPING },
+		[RI_REGION_TLS] = { "thread-local", RI_CLASS_STATIC },
 	};
 	uint64_t key = (uint64_t)KEY_REGION << 60 | kind;
 

@@ -75,13 +75,14 @@ static uint32_t state_of_place(struct ri_finder *finder, const struct ri_object 
 		case RI_BLOCK_UNKNOWN:
 			return object->found & sure ? 0 : RI_OBJECT_SUSPECT;
 		default:
-			return state;
+			/* only thread-local storage is a variable in a block */
+			return state | (object->found & RI_FOUND_VARIABLE ? RI_OBJECT_STATIC : 0);
 		}
 	}
 	range = ri_image_find(finder->image, object->addr);
 	if (range && (range->flags & RI_RANGE_SHARED))
 		state |= RI_OBJECT_SHARED;
-	if (ri_finder_is_static(finder, object->addr))
+	if (ri_finder_is_static(finder, object->addr) || object->found & RI_FOUND_VARIABLE)
 		state |= RI_OBJECT_STATIC;
 	else if (!(object->found & sure))
 		state |= RI_OBJECT_SUSPECT;

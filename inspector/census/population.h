@@ -27,7 +27,7 @@ enum { /* how an object was found: ri_object.found */
 	RI_FOUND_DESCRIPTOR = 2,
 	RI_FOUND_GROUP = 4,
 	RI_FOUND_POINTER = 8,    /* a typed pointer */
-	RI_FOUND_VARIABLE = 16,  /* it is, or lies in, a static variable */
+	RI_FOUND_VARIABLE = 16,  /* it is, or lies in, a static or thread-local variable */
 	RI_FOUND_EMBEDDED = 32,  /* a member of another object */
 	RI_FOUND_ASSUMED = 64,   /* the user said so */
 	RI_FOUND_CONTENT = 128,  /* lost, and told by size and content alone: census/lost.h */
@@ -47,7 +47,7 @@ enum { /* ri_object.state */
 	RI_OBJECT_IGNORE = 512,    /* marked by the program: not audited */
 	RI_OBJECT_DESCRIPTOR_BAD = 1024, /* descriptor pointer is not its type's */
 	RI_OBJECT_SHARED = 2048,   /* lies in memory shared with other processes */
-	RI_OBJECT_STATIC = 4096,   /* lies in no block and in a module's data */
+	RI_OBJECT_STATIC = 4096,   /* lies in a module's data or in a thread-local variable */
 	RI_OBJECT_REMNANT = 8192,  /* looks like one, but more says that its block is used for
 				    * something else now, or only a doubtful pointer leads there */
 };

@@ -2,9 +2,9 @@
 /*
  * Which memory outside heaps is searched, and as what: see regions.h.
  *
- * Every range of the image that has bytes is cut along four lists: heap
- * regions that were understood (searched block by block, so no region), stacks,
- * data of modules, modules.  What is left is a mapping.
+ * Every range of the image that has bytes is cut along five lists: heap
+ * regions that were understood (searched block by block, so no region), thread-local
+ * storage, stacks, data of modules, modules.  What is left is a mapping.
  *
  * A live thread's stack is [SP - 128, top): the red zone belongs to it.  Below
  * lies what returned functions left, which holds nothing; but only where that
@@ -39,7 +39,7 @@ struct span {
 
 typedef RI_VEC(struct span) span_list;
 
-enum { LIST_HEAP, LIST_STACK, LIST_DATA, LIST_MODULE, LIST_COUNT };
+enum { LIST_HEAP, LIST_TLS, LIST_STACK, LIST_DATA, LIST_MODULE, LIST_COUNT };
 
 static int compare_spans(const void *a, const void *b)
 {
@@ -226,6 +226,16 @@ static void flatten_stacks(span_list *list)
 	list->count = n;
 }
 
+static void add_tls_spans(const struct ri_regions_input *input, span_list *list)
+{
+	for (size_t i = 0; i < input->tls_count; i++) {
+		const struct ri_tls_block *block = &input->tls[i];
+
+		*ri_push(list) = (struct span){ block->start, block->end, RI_REGION_TLS,
+						block->thread, block->module, NULL };
+	}
+}
+
 static void add_module_spans(const struct ri_regions_input *input, span_list *data,
 			     span_list *modules)
 {
@@ -254,6 +264,9 @@ static char *region_name(const struct ri_regions_input *input, const struct span
 
 	if (owner && owner->kind == RI_REGION_STACK)
 		return ri_format("stack of thread %d",
+				 (int)input->target->threads[owner->thread].tid);
+	if (owner && owner->kind == RI_REGION_TLS)
+		return ri_format("thread-local storage of thread %d",
 				 (int)input->target->threads[owner->thread].tid);
 	if (owner && owner->kind == RI_REGION_ENDED_STACK)
 		return ri_strdup("stack of an ended thread");
@@ -352,6 +365,7 @@ void ri_regions_list(const struct ri_regions_input *input, ri_region_list *list)
 	const struct ri_range *ranges = ri_image_ranges(input->target->image, &range_count);
 
 	add_heap_spans(input->heap, &spans[LIST_HEAP]);
+	add_tls_spans(input, &spans[LIST_TLS]);
 	add_stacks(input, &spans[LIST_STACK]);
 	flatten_stacks(&spans[LIST_STACK]);
 	add_module_spans(input, &spans[LIST_DATA], &spans[LIST_MODULE]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Regions: the readable memory outside heaps, cut by what it is (module data,
- * stacks, other mappings), and the threads' registers.  Private to census/.
+ * thread-local storage, stacks, other mappings), and the threads' registers.  Private to census/.
  */
 #ifndef RI_CENSUS_REGIONS_H
 #define RI_CENSUS_REGIONS_H
@@ -12,6 +12,7 @@
 
 #include "base/memory.h"
 #include "census/holders.h"
+#include "debug/tls.h"
 
 /* Writable data of a module; ascending, not overlapping. */
 struct ri_data_range {
@@ -34,6 +35,8 @@ struct ri_regions_input {
 	size_t data_count;
 	const struct ri_module_span *modules; /* ascending */
 	size_t module_count;
+	const struct ri_tls_block *tls; /* ascending */
+	size_t tls_count;
 };
 
 typedef RI_VEC(struct ri_region) ri_region_list;

@@ -28,7 +28,7 @@ struct ri_sweep_source {
 	bool is_spare_dead;      /* ... or known to hold nothing */
 	bool repeats;            /* the shape is an array's element */
 	bool is_registers;       /* candidate.addr is the word's index */
-	bool is_module;          /* words may belong to static variables */
+	bool is_module;          /* words may belong to static or thread-local variables */
 	bool has_allocator;
 	bool is_member;          /* an object that some group chains */
 	/* filled in by the worker: */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The traversal: typed pointers followed from static variables, through objects
- * and through plain blocks, which get their type from what points at them.
+ * The traversal: typed pointers followed from static and thread-local variables,
+ * through objects and through plain blocks, which get their type from what points at
+ * them.
  *
  * A pointer to a counted struct leads to an object if the block it points into
  * fits; one into a freed block leads to a freed object if its holder is sound
@@ -467,6 +468,7 @@ void ri_traversal_variables(struct ri_traversal *traversal)
 	if (!traversal->finder->dwarf)
 		return;
 	ri_types_each_variable(traversal->finder->dwarf, collect_variable, &list);
+	ri_types_each_thread_variable(traversal->finder->dwarf, collect_variable, &list);
 	for (size_t i = 0; i < list.count; i++)
 		examine_variable(traversal, &list.items[i]);
 	flush(traversal);

@@ -326,6 +326,7 @@ struct ri_error *ri_modules_create(struct ri_target *target,
 	}
 	ri_modules_open_dwarf(modules, options, gaps);
 	tell_gaps(modules, has_main, gaps);
+	ri_tls_init(modules, gaps);
 	*ret = modules;
 	return NULL;
 }
@@ -334,6 +335,7 @@ void ri_modules_destroy(struct ri_modules *modules)
 {
 	if (!modules)
 		return;
+	ri_tls_deinit(modules);
 	ri_modules_close_dwarf(modules);
 	for (size_t i = 0; i < modules->count; i++) {
 		struct ri_module_state *state = &modules->states[i];

@@ -14,6 +14,7 @@
 #include "debug/split.h"
 
 struct ri_symbols;
+struct ri_tls;
 
 struct ri_module_state {
 	char *path, *file_path, *debug_path, *why_not; /* behind struct ri_module's */
@@ -45,6 +46,7 @@ struct ri_modules {
 	size_t count;
 	Dwfl *dwfl;
 	struct ri_strings *strings;
+	struct ri_tls *tls;      /* see tls.h */
 };
 
 /* The private side of `module`. */
@@ -64,5 +66,9 @@ void ri_modules_open_dwarf(struct ri_modules *modules, const struct ri_modules_o
 void ri_modules_close_dwarf(struct ri_modules *modules);
 
 void ri_symbols_destroy(struct ri_symbols *symbols);
+
+/* Finds, and frees, modules->tls (tls.c); symbols must be readable. */
+void ri_tls_init(struct ri_modules *modules, struct ri_gaps *gaps);
+void ri_tls_deinit(struct ri_modules *modules);
 
 #endif

@@ -103,6 +103,7 @@ void ri_names_deinit(struct ri_names *names)
 	ri_vec_deinit(&names->entries);
 	ri_vec_deinit(&names->groups);
 	ri_vec_deinit(&names->variables);
+	ri_vec_deinit(&names->thread_variables);
 	free(names->slots);
 	ri_die_map_destroy(names->scopes);
 	ri_die_map_destroy(names->anonymous);

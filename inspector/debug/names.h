@@ -54,6 +54,7 @@ struct ri_names {
 	uint32_t *slots;         /* hash table of group indices */
 	size_t slot_count;
 	RI_VEC(struct ri_variable_entry) variables;
+	RI_VEC(struct ri_variable_entry) thread_variables; /* addr: offset in their segment */
 	struct ri_die_map *scopes;    /* declaration DIE -> its scope (const char *) */
 	struct ri_die_map *anonymous; /* anonymous DIE -> the typedef name it goes by */
 	struct ri_strings *strings;

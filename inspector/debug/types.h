@@ -66,6 +66,8 @@ struct ri_variable {
 	uint64_t addr;            /* in the target, bias applied */
 	const struct ri_type *type;
 	const struct ri_module *module;
+	uint32_t thread;          /* index into target->threads[] of the one whose copy it is;
+				   * UINT32_MAX: static */
 };
 
 struct ri_types;
@@ -99,6 +101,13 @@ void ri_types_each_struct(struct ri_types *types,
 void ri_types_each_variable(struct ri_types *types,
 			    bool (*callback)(const struct ri_variable *variable, void *data),
 			    void *data);
+
+/* The same for the copies of thread-local variables that threads have, as far as it is
+ * known where (tls.h): by thread, then module and offset. */
+void ri_types_each_thread_variable(struct ri_types *types,
+				   bool (*callback)(const struct ri_variable *variable,
+						    void *data),
+				   void *data);
 
 /* The variable called `name` (of any unit: the first by address); false if none. */
 bool ri_types_find_variable(struct ri_types *types, const char *name, struct ri_variable *ret);

@@ -31,6 +31,7 @@ struct ri_types {
 	struct ri_type_node *void_node, *unknown_node;
 	uint32_t *variables_by_name; /* indices into names.variables, sorted; or null */
 	size_t variable_count;   /* after duplicates are gone */
+	size_t thread_variable_count;
 };
 
 /*

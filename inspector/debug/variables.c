@@ -2,12 +2,18 @@
 /*
  * Static variables: sorted by address, one per address.  Where several DIEs
  * give the same address (aliases, a declaration repeated with its location),
- * the first one of the walk stays.
+ * the first one of the walk stays.  Thread-local ones are kept once, by module and
+ * offset, and handed out for each thread that has a copy; how many that are in all
+ * is bounded, since a target decides both factors.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "debug/loader.h"
+#include "debug/modules_private.h"
+#include "debug/tls.h"
+
+#define THREAD_COPIES_MAX (1u << 22)
 
 static int compare_addr(const void *a, const void *b)
 {
@@ -30,10 +36,37 @@ static int compare_name(const void *a, const void *b, void *data)
 	return order ? order : left < right ? -1 : left > right;
 }
 
+static int compare_offset(const void *a, const void *b)
+{
+	const struct ri_variable_entry *left = a, *right = b;
+
+	if (left->module != right->module)
+		return left->module < right->module ? -1 : 1;
+	if (left->addr != right->addr)
+		return left->addr < right->addr ? -1 : 1;
+	return left->die.addr < right->die.addr ? -1 : left->die.addr > right->die.addr;
+}
+
+static void arrange_thread_variables(struct ri_types *types)
+{
+	struct ri_variable_entry *items = types->names.thread_variables.items;
+	size_t kept = 0;
+
+	if (types->names.thread_variables.count)
+		qsort(items, types->names.thread_variables.count, sizeof(*items), compare_offset);
+	for (size_t i = 0; i < types->names.thread_variables.count; i++)
+		if (!kept || items[kept - 1].module != items[i].module ||
+		    items[kept - 1].addr != items[i].addr)
+			items[kept++] = items[i];
+	types->thread_variable_count = kept;
+}
+
 void ri_variables_init(struct ri_types *types)
 {
 	struct ri_variable_entry *items = types->names.variables.items;
 	size_t kept = 0;
+
+	arrange_thread_variables(types);
 
 	if (types->names.variables.count)
 		qsort(items, types->names.variables.count, sizeof(*items), compare_addr);
@@ -64,6 +97,7 @@ static void describe(struct ri_types *types, const struct ri_variable_entry *ent
 	ret->addr = entry->addr;
 	ret->type = &ri_loader_load_type_of(types, entry->module, entry->die)->type;
 	ret->module = &list[entry->module];
+	ret->thread = UINT32_MAX;
 }
 
 void ri_types_each_variable(struct ri_types *types,
@@ -77,6 +111,37 @@ void ri_types_each_variable(struct ri_types *types,
 		if (!callback(&variable, data))
 			return;
 	}
+}
+
+void ri_types_each_thread_variable(struct ri_types *types,
+				   bool (*callback)(const struct ri_variable *variable,
+						    void *data),
+				   void *data)
+{
+	const struct ri_modules *modules = types->names.modules;
+	size_t thread_count = modules ? modules->target->thread_count : 0;
+	size_t count = types->thread_variable_count;
+
+	if (count && thread_count > THREAD_COPIES_MAX / count) {
+		ri_gaps_add(types->gaps, RI_GAP_TOLD, "debug",
+			    "too many threads and thread-local variables; some were left out");
+		thread_count = THREAD_COPIES_MAX / count;
+	}
+	for (uint32_t t = 0; t < thread_count; t++)
+		for (size_t i = 0; i < count; i++) {
+			const struct ri_variable_entry *entry =
+				&types->names.thread_variables.items[i];
+			struct ri_variable variable;
+			uint64_t addr;
+
+			if (!ri_tls_find(modules, entry->module, t, entry->addr, &addr))
+				continue;
+			describe(types, entry, &variable);
+			variable.addr = addr;
+			variable.thread = t;
+			if (!callback(&variable, data))
+				return;
+		}
 }
 
 bool ri_types_find_variable(struct ri_types *types, const char *name, struct ri_variable *ret)

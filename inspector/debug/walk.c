@@ -138,20 +138,64 @@ static bool find_address(struct walk *walk, Dwarf_Attribute *location, uint64_t 
 	return ri_module_maps(walk->names->modules, walk->module, *ret, 1);
 }
 
+/* The offset in the module's TLS segment of a variable that is thread-local: a constant and
+ * the operator that makes it an address in the current thread. */
+static bool find_thread_offset(Dwarf_Attribute *location, uint64_t *ret)
+{
+	Dwarf_Attribute indexed;
+	Dwarf_Block block;
+	Dwarf_Op *ops;
+	Dwarf_Addr value;
+	size_t count;
+
+	if (dwarf_formblock(location, &block) || block.length < 2 ||
+	    (block.data[block.length - 1] != DW_OP_form_tls_address &&
+	     block.data[block.length - 1] != DW_OP_GNU_push_tls_address) ||
+	    dwarf_getlocation(location, &ops, &count) || count != 2)
+		return false;
+	switch (ops[0].atom) {
+	case DW_OP_addr:
+	case DW_OP_const1u:
+	case DW_OP_const2u:
+	case DW_OP_const4u:
+	case DW_OP_const8u:
+	case DW_OP_constu:
+		*ret = ops[0].number;
+		return true;
+	case DW_OP_addrx:
+	case DW_OP_GNU_addr_index:
+	case DW_OP_constx:
+	case DW_OP_GNU_const_index:
+		/* libdw gives the entry of .debug_addr, which is the constant as well */
+		if (dwarf_getlocation_attr(location, ops, &indexed) ||
+		    dwarf_formaddr(&indexed, &value))
+			return false;
+		*ret = value;
+		return true;
+	default:
+		return false;
+	}
+}
+
 static void add_variable(struct walk *walk, Dwarf_Die *die, struct attributes *attributes)
 {
 	struct ri_variable_entry *entry;
+	bool is_static;
 	Dwarf_Attribute attr;
 	uint64_t addr;
 
-	if (!attributes->has_location || !find_address(walk, &attributes->location, &addr))
+	if (!attributes->has_location)
+		return;
+	is_static = find_address(walk, &attributes->location, &addr);
+	if (!is_static && !find_thread_offset(&attributes->location, &addr))
 		return;
 	if (!attributes->name && attributes->has_specification &&
 	    dwarf_attr_integrate(die, DW_AT_name, &attr))
 		attributes->name = dwarf_formstring(&attr);
 	if (!attributes->name)
 		return;
-	entry = ri_push(&walk->names->variables);
+	entry = is_static ? ri_push(&walk->names->variables)
+			  : ri_push(&walk->names->thread_variables);
 	entry->name = attributes->name;
 	entry->addr = addr;
 	entry->die = ri_die_of(die);
