@@ -65,6 +65,17 @@ bool ri_die_reference(Dwarf_Die *die, unsigned attribute, bool is_integrated, Dw
 	return found && dwarf_formref_die(&attr, ret);
 }
 
+bool ri_die_signature(Dwarf_Die *die, unsigned attribute, uint64_t *ret)
+{
+	Dwarf_Attribute attr;
+
+	if (!dwarf_attr(die, attribute, &attr) || dwarf_whatform(&attr) != DW_FORM_ref_sig8)
+		return false;
+	/* libdw has seen to it that the form's bytes lie inside of the section */
+	memcpy(ret, attr.valp, sizeof(*ret));
+	return true;
+}
+
 bool ri_die_next_child(Dwarf_Die *parent, bool is_first, Dwarf_Die *child)
 {
 	const char *before = is_first ? parent->addr : child->addr;

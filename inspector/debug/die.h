@@ -29,6 +29,10 @@ bool ri_die_flag(Dwarf_Die *die, unsigned attribute);
  * follows DW_AT_specification and DW_AT_abstract_origin first. */
 bool ri_die_reference(Dwarf_Die *die, unsigned attribute, bool is_integrated, Dwarf_Die *ret);
 
+/* The signature in a reference attribute by signature that leads to no DIE of its own
+ * DWARF; false for others. */
+bool ri_die_signature(Dwarf_Die *die, unsigned attribute, uint64_t *ret);
+
 /*
  * Steps through the children of `parent`: *child is the first one when `is_first`, else
  * the next sibling of the current *child.  False at the end and on damage, a sibling

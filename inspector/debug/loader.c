@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "debug/loader.h"
+#include "debug/modules_private.h"
 
 #define NESTING_MAX 128
 #define DIMENSIONS_MAX 16
@@ -62,13 +63,33 @@ void ri_loader_tell_lie(struct loader *loader, Dwarf_Die *die, const char *what)
 		    name ? name : "a nameless type", what);
 }
 
+/* Follows a reference, by signature into another part of a package too. */
+static bool follow(const struct loader *loader, Dwarf_Die *die, unsigned attribute,
+		   bool is_integrated, Dwarf_Die *ret)
+{
+	const struct ri_modules *modules = loader->types->names.modules;
+	uint64_t signature;
+	struct ri_die found;
+	size_t count;
+
+	if (ri_die_reference(die, attribute, is_integrated, ret))
+		return true;
+	if (!ri_die_signature(die, attribute, &signature))
+		return false;
+	found = ri_splits_type(&ri_modules_state(modules, &ri_modules_list(modules, &count)
+								  [loader->module])->splits,
+			       signature);
+	*ret = ri_die_open(found);
+	return found.addr;
+}
+
 /* A type held by value: none that is still being loaded. */
 struct ri_type_node *ri_loader_load_value(struct loader *loader, Dwarf_Die *die)
 {
 	struct ri_type_node *node;
 	Dwarf_Die target;
 
-	if (!ri_die_reference(die, DW_AT_type, true, &target))
+	if (!follow(loader, die, DW_AT_type, true, &target))
 		return loader->types->void_node;
 	node = ri_loader_load_die(loader, &target);
 	if (!node->is_loading)
@@ -140,21 +161,21 @@ static void fill_alias(struct loader *loader, struct ri_type_node *node, Dwarf_D
 }
 
 /* What is loaded when asked for. */
-static void set_lazy_target(struct ri_type_node *node, Dwarf_Die *die)
+static void set_lazy_target(const struct loader *loader, struct ri_type_node *node, Dwarf_Die *die)
 {
 	Dwarf_Die target;
 
 	node->has_target = true;
-	if (ri_die_reference(die, DW_AT_type, true, &target))
+	if (follow(loader, die, DW_AT_type, true, &target))
 		node->target_die = ri_die_of(&target);
 }
 
-static void fill_pointer(struct ri_type_node *node, Dwarf_Die *die)
+static void fill_pointer(const struct loader *loader, struct ri_type_node *node, Dwarf_Die *die)
 {
 	node->type.kind = RI_TYPE_POINTER;
 	if (!node->type.size_bytes)
 		node->type.size_bytes = 8;
-	set_lazy_target(node, die);
+	set_lazy_target(loader, node, die);
 }
 
 /* The number of elements that a subrange gives; 0: none, unknown or variable.
@@ -234,14 +255,14 @@ static void fill(struct loader *loader, struct ri_type_node *node, Dwarf_Die *di
 	case DW_TAG_pointer_type:
 	case DW_TAG_reference_type:
 	case DW_TAG_rvalue_reference_type:
-		fill_pointer(node, die);
+		fill_pointer(loader, node, die);
 		break;
 	case DW_TAG_array_type:
 		fill_array(loader, node, die);
 		break;
 	case DW_TAG_subroutine_type:
 		node->type.kind = RI_TYPE_FUNCTION;
-		set_lazy_target(node, die);
+		set_lazy_target(loader, node, die);
 		break;
 	case DW_TAG_structure_type:
 	case DW_TAG_class_type:
@@ -268,13 +289,14 @@ static void read_size(struct loader *loader, struct ri_type_node *node, Dwarf_Di
 }
 
 /* The definition that a declaration stands for: by signature, then by name. */
-static bool find_definition(struct ri_types *types, uint32_t *module, Dwarf_Die *die)
+static bool find_definition(const struct loader *loader, uint32_t *module, Dwarf_Die *die)
 {
+	struct ri_types *types = loader->types;
 	const char *name, *scope;
 	uint32_t index;
 	Dwarf_Die target;
 
-	for (int i = 0; i < REFERENCES_MAX && ri_die_reference(die, DW_AT_signature, false, &target);
+	for (int i = 0; i < REFERENCES_MAX && follow(loader, die, DW_AT_signature, false, &target);
 	     i++)
 		*die = target;
 	if (!ri_die_flag(die, DW_AT_declaration))
@@ -332,7 +354,7 @@ struct ri_type_node *ri_loader_load_die(struct loader *loader, Dwarf_Die *die)
 	}
 	loader->depth++;
 	if (ri_tag_is_aggregate(dwarf_tag(die)) || dwarf_tag(die) == DW_TAG_enumeration_type)
-		is_complete = find_definition(types, &loader->module, &definition);
+		is_complete = find_definition(loader, &loader->module, &definition);
 	node = ri_die_map_find(types->nodes, definition.addr);
 	if (!node)
 		node = load_new(loader, &definition, is_complete);
@@ -354,9 +376,10 @@ struct ri_type_node *ri_loader_load(struct ri_types *types, uint32_t module, str
 struct ri_type_node *ri_loader_load_type_of(struct ri_types *types, uint32_t module,
 					    struct ri_die die)
 {
+	const struct loader loader = { .types = types, .module = module };
 	Dwarf_Die opened = ri_die_open(die), target;
 
-	if (!ri_die_reference(&opened, DW_AT_type, true, &target))
+	if (!follow(&loader, &opened, DW_AT_type, true, &target))
 		return types->void_node;
 	return ri_loader_load(types, module, ri_die_of(&target));
 }

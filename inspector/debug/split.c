@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Finding and opening .dwo files.
+ * Finding and opening .dwo files and packages of them.
  *
  * libdw would look for them by itself, but waits at a FIFO, reads no file with several
  * .debug_info.dwo sections, and knows two places; so we open them, and compare the id that
@@ -8,11 +8,14 @@
  * All that a unit's contents need of its skeleton are addresses, which lie in
  * the module's own file.
  *
- * Cost: a file opened per skeleton unit.  Blind spots: .dwp packages, which are told.
+ * A package (package.c) goes before files, since it has all of them.
+ *
+ * Cost: a file opened per skeleton unit, or one package.
  */
 #include "debug/split.h"
 
 #include <dwarf.h>
+#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -126,41 +129,60 @@ static char *describe_place(const char *comp_dir, const char *name)
 	return *name == '/' || !comp_dir ? ri_strdup(name) : ri_format("%s/%s", comp_dir, name);
 }
 
-/* Whether the package that gdb would look into lies beside the program. */
-static char *find_package(const struct ri_module_state *state)
+/* A search for the package. */
+struct package_search {
+	struct ri_package *package;
+	char *why;
+};
+
+static bool try_package(char *path, void *data)
 {
-	const char *const holders[] = { state->file_path, state->debug_path };
+	struct package_search *search = data;
+	struct ri_error *error = ri_package_open(path, &search->package);
 
-	for (size_t i = 0; i < 2; i++) {
-		struct ri_elf_file *file;
-		struct ri_error *error;
-		char *path = holders[i] ? ri_format("%s.dwp", holders[i]) : NULL;
+	if (error && error->code != RI_ERROR_NOT_FOUND && !search->why)
+		search->why = ri_strdup(error->message);
+	ri_error_destroy(error);
+	free(path);
+	return search->package;
+}
 
-		error = path ? ri_elf_file_open(path, &file) : NULL;
-		if (path && !error) {
-			ri_elf_file_close(file);
-			return path;
-		}
-		if (error)
-			ri_error_destroy(error);
-		free(path);
-	}
-	return NULL;
+/* NAME.dwp where debug files are looked for; `name` (or null) is a file's path. */
+static void look_for_package(const struct ri_modules_options *options, const char *name,
+			     struct package_search *search)
+{
+	const char *const holders[] = { name, NULL };
+	char *copy, *package;
+
+	if (!name || search->package)
+		return;
+	copy = ri_strdup(name);
+	package = ri_format("%s.dwp", strrchr(name, '/') ? strrchr(name, '/') + 1 : name);
+	ri_finder_each_split(options, holders, dirname(copy), package, try_package, search);
+	free(package);
+	free(copy);
+}
+
+/* *ret_why is a new line if there is one that cannot be read. */
+static struct ri_package *find_package(const struct ri_module_state *state,
+				       const struct ri_modules_options *options, char **ret_why)
+{
+	struct package_search search = { 0 };
+
+	look_for_package(options, state->file_path, &search);
+	look_for_package(options, state->path, &search);
+	look_for_package(options, state->debug_path, &search);
+	*ret_why = search.why;
+	return search.package;
 }
 
 /* `missing` is what the first missing file is called, `why` (or null) why it was refused. */
-static void tell_missing(const struct ri_module *module, const struct ri_module_state *state,
-			 size_t count, const char *missing, const char *why, struct ri_gaps *gaps)
+static void tell_missing(const struct ri_module *module, size_t count, const char *missing,
+			 const char *why, struct ri_gaps *gaps)
 {
-	char *package = find_package(state);
 	enum ri_gap_weight weight = module->is_main ? RI_GAP_MATTERS : RI_GAP_TOLD;
 
-	if (package)
-		ri_gaps_add(gaps, weight, "debug",
-			    "%s: the types of %zu units lie in .dwo files; packages (%s) are not "
-			    "read, and %s was not found",
-			    module->path, count, package, missing);
-	else if (why)
+	if (why)
 		ri_gaps_add(gaps, weight, "debug",
 			    "%s: the types of %zu units lie in .dwo files that were not found or not "
 			    "taken: %s; %s",
@@ -170,7 +192,6 @@ static void tell_missing(const struct ri_module *module, const struct ri_module_
 			    "%s: the types of %zu units lie in .dwo files that were not found, %s "
 			    "first; --debug-dir names a folder that has them",
 			    module->path, count, missing);
-	free(package);
 }
 
 /* The contents that `split`, the newest one, stands for; false: not found, *ret_why says why. */
@@ -184,6 +205,8 @@ static bool open_one(const struct ri_module_state *state, struct ri_splits *spli
 	struct search search = { .split = split };
 	size_t count = 0;
 
+	if (splits->package && (split->dwarf = ri_package_find(splits->package, split->id)))
+		return true;
 	/* a file may hold the contents of several units */
 	if (before && before->dwarf && has_contents(before->dwarf, split->id)) {
 		split->dwarf = before->dwarf;
@@ -201,6 +224,22 @@ static bool open_one(const struct ri_module_state *state, struct ri_splits *spli
 	return split->dwarf;
 }
 
+/* Appends a skeleton unit; false if it is none, its contents' name in *ret_name else. */
+static bool add_skeleton(struct ri_splits *splits, Dwarf_CU *unit, Dwarf_Die *die,
+			 const char **ret_name)
+{
+	struct ri_split *split;
+	uint8_t type;
+
+	if (!die->addr || !(*ret_name = find_text(die, DW_AT_dwo_name, DW_AT_GNU_dwo_name)))
+		return false;
+	split = ri_push(&splits->items);
+	split->skeleton = dwarf_dieoffset(die);
+	split->id = unit_id(unit, &type);
+	split->address_base = find_address_base(die);
+	return true;
+}
+
 void ri_splits_open(const struct ri_module *module, struct ri_module_state *state,
 		    const struct ri_modules_options *options, struct ri_gaps *gaps)
 {
@@ -213,30 +252,25 @@ void ri_splits_open(const struct ri_module *module, struct ri_module_state *stat
 	while (!dwarf_get_units(state->dwarf, unit, &unit, NULL, NULL, &die, NULL)) {
 		const char *name, *comp_dir;
 		char *why = NULL;
-		struct ri_split *split;
-		uint8_t type;
 
-		if (!die.addr ||
-		    !(name = find_text(&die, DW_AT_dwo_name, DW_AT_GNU_dwo_name)))
+		if (!add_skeleton(splits, unit, &die, &name))
 			continue;
+		if (splits->items.count == 1)
+			splits->package = find_package(state, options, &missing_why);
 		comp_dir = find_text(&die, DW_AT_comp_dir, DW_AT_comp_dir);
-		split = ri_push(&splits->items);
-		split->skeleton = dwarf_dieoffset(&die);
-		split->id = unit_id(unit, &type);
-		split->address_base = find_address_base(&die);
 		if (open_one(state, splits, options, comp_dir, name, &why))
 			continue;
-		if (!missing_count++) {
+		if (!missing_count++)
 			missing = describe_place(comp_dir, name);
+		if (!missing_why)
 			missing_why = why;
-		} else {
+		else
 			free(why);
-		}
 	}
 	if (splits->items.count)
 		find_addresses(state->dwarf, splits);
 	if (missing_count)
-		tell_missing(module, state, missing_count, missing, missing_why, gaps);
+		tell_missing(module, missing_count, missing, missing_why, gaps);
 	free(missing);
 	free(missing_why);
 }
@@ -248,7 +282,14 @@ void ri_splits_close(struct ri_splits *splits)
 			dwarf_end(splits->items.items[i].dwarf);
 			ri_elf_file_close(splits->items.items[i].file);
 		}
+	ri_package_close(splits->package);
 	ri_vec_deinit(&splits->items);
+}
+
+struct ri_die ri_splits_type(const struct ri_splits *splits, uint64_t signature)
+{
+	return splits->package ? ri_package_type(splits->package, signature)
+			       : (struct ri_die){ 0 };
 }
 
 const struct ri_split *ri_splits_find(const struct ri_splits *splits, Dwarf_Off skeleton)
@@ -268,12 +309,20 @@ const struct ri_split *ri_splits_find(const struct ri_splits *splits, Dwarf_Off 
 	return &splits->items.items[low];
 }
 
+bool ri_split_is_type_unit(Dwarf_CU *unit)
+{
+	uint8_t type;
+
+	unit_id(unit, &type);
+	return type == DW_UT_type || type == DW_UT_split_type;
+}
+
 bool ri_split_has_unit(const struct ri_split *split, Dwarf_CU *unit)
 {
 	uint8_t type;
 	uint64_t id = unit_id(unit, &type);
 
-	if (type == DW_UT_type || type == DW_UT_split_type)
+	if (ri_split_is_type_unit(unit))
 		return split->file;
 	return type == DW_UT_split_compile && id == split->id;
 }

@@ -387,6 +387,19 @@ static void walk_split(struct walk *walk, const struct ri_split *split)
 	walk->split = NULL;
 }
 
+/* The type units of a package; they hold no variables, so no skeleton is needed. */
+static void walk_package(struct walk *walk, const struct ri_package *package)
+{
+	Dwarf *dwarf;
+	Dwarf_Die die;
+
+	for (size_t i = 0; (dwarf = ri_package_dwarf(package, i)); i++)
+		for (Dwarf_CU *unit = NULL;
+		     !dwarf_get_units(dwarf, unit, &unit, NULL, NULL, &die, NULL);)
+			if (die.addr && ri_split_is_type_unit(unit))
+				walk_unit(walk, &die);
+}
+
 static void walk_imports(struct walk *walk)
 {
 	/* the list grows while units import further ones */
@@ -423,6 +436,8 @@ void ri_names_walk_module(struct ri_names *names, const struct ri_module *module
 	if (status < 0)
 		ri_gaps_add(names->gaps, RI_GAP_TOLD, "debug",
 			    "%s: damaged DWARF, further units are left out", module->path);
+	if (walk.state->splits.package)
+		walk_package(&walk, walk.state->splits.package);
 	walk_imports(&walk);
 	ri_die_map_destroy(walk.imported);
 }
