@@ -340,6 +340,7 @@ stop_analysis() {
 	while [ -z "$analysis" ] && kill -0 $pid 2>/dev/null; do
 		analysis=$(cat /proc/$pid/task/$pid/children 2>/dev/null)
 	done
+	sleep 0.05 # until its time limit is set
 	kill -STOP $analysis 2>/dev/null
 }
 
@@ -361,6 +362,48 @@ for signal in ILL ABRT KILL; do # a sanitizer would catch SEGV
 	status=$?
 	judge_refusal 'the analysis ended by signal' 1 1 "kill -$signal"
 done
+
+# ---- what the analysis may do, and how much it may take ----------------------------------
+
+loose=no
+"$refinspect" --version | grep -q 'loose' && loose=yes
+if "$refinspect" --version | grep -q '^confinement: seccomp;'; then
+	for when in auto never; do
+		stop_analysis --confine=$when
+		analysis=${analysis% } seen=never
+		kill -CONT $analysis
+		while kill -0 $analysis 2>/dev/null; do
+			grep -qs '^Seccomp:.2' "/proc/$analysis/status" && seen=auto
+		done
+		wait $pid
+		if [ $seen = $when ]; then pass; else fail "confined: $seen" --confine=$when; fi
+	done
+else
+	skip "no seccomp in this build or kernel"
+fi
+misused "auto, never or require" "$refinspect" --confine=maybe core
+misused "takes a size" "$refinspect" --max-memory=much core
+misused "takes a size" "$refinspect" --max-memory=1T core
+misused "takes a size" "$refinspect" --max-memory=-1 core
+misused "takes a size" "$refinspect" --max-memory=99999999999G core
+run "$refinspect" core
+cp out whole
+if [ $loose = yes ]; then
+	skip "no bound of memory under a sanitizer"
+else
+	refused 'out of memory' "$refinspect" --max-memory=1M core
+	# where it fails differs, and so does who says so; what never happens is half a report
+	for size in 500K 2M 3M 4M 6M 8M 12M 16M 20M 22M 24M 28M 40M 1G; do
+		run "$refinspect" --max-memory=$size core
+		if [ $status = 1 ] && [ ! -s err ] && cmp -s out whole; then
+			pass
+		elif [ $status = 2 ] && [ ! -s out ] && [ -s err ] && [ $size != 1G ]; then
+			pass
+		else
+			fail "the whole report or none expected" --max-memory=$size
+		fi
+	done
+fi
 
 echo "$passed passed, $failed failed, $skipped skipped"
 [ $failed = 0 ]

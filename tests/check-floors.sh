@@ -54,6 +54,7 @@ yaml profile/yaml_tree\.c
 jansson report/json\.c
 libsmartcols report/listing\.c
 argp cli/options\.c
+(seccomp|valgrind/) cli/confine\.c
 END
 
 # Symbols: which floor defines each, then who asks for it.

@@ -12,7 +12,7 @@
 set -eu
 
 build_packages="gcc make pkg-config libc6-dev libdw-dev libelf-dev binutils-dev libiberty-dev
-	libreadline-dev libyaml-dev libjansson-dev libsmartcols-dev libzstd-dev zlib1g-dev gdb"
+	libreadline-dev libyaml-dev libjansson-dev libsmartcols-dev libseccomp-dev libzstd-dev zlib1g-dev gdb"
 check_packages="$build_packages g++ clang llvm libclang-rt-dev libcmocka-dev libc6-dbg valgrind
 	elfutils binutils dwz xz-utils ca-certificates gdbserver"
 

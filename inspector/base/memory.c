@@ -2,6 +2,7 @@
 /* Allocation that cannot fail: see memory.h. */
 #include "base/memory.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,10 +12,18 @@
 #define STATUS_UNUSABLE 2
 #define HUGE_PAGE_BYTES (2u << 20)
 
-static _Noreturn void die_of_memory(size_t size_bytes)
+_Noreturn void ri_memory_exhausted(size_t size_bytes)
 {
-	dprintf(STDERR_FILENO, "refinspect: out of memory (%zu bytes were asked for)\n",
-		size_bytes);
+	/* the one piece of state in this program: of all threads that find no memory one speaks */
+	static atomic_flag is_told = ATOMIC_FLAG_INIT;
+
+	while (atomic_flag_test_and_set(&is_told))
+		usleep(1000); /* until the other one has ended the process */
+	if (size_bytes)
+		dprintf(STDERR_FILENO, "refinspect: out of memory (%zu bytes were asked for)\n",
+			size_bytes);
+	else
+		dprintf(STDERR_FILENO, "refinspect: out of memory\n");
 	_exit(STATUS_UNUSABLE);
 }
 
@@ -35,7 +44,7 @@ void *ri_malloc(size_t size_bytes)
 	void *p = malloc(size_bytes ? size_bytes : 1);
 
 	if (!p)
-		die_of_memory(size_bytes);
+		ri_memory_exhausted(size_bytes);
 	return advise_huge(p, size_bytes);
 }
 
@@ -44,7 +53,7 @@ void *ri_calloc(size_t count, size_t size_bytes)
 	void *p = calloc(count ? count : 1, size_bytes ? size_bytes : 1);
 
 	if (!p)
-		die_of_memory(count * size_bytes);
+		ri_memory_exhausted(count * size_bytes);
 	return advise_huge(p, count * size_bytes);
 }
 
@@ -53,10 +62,10 @@ void *ri_realloc(void *p, size_t count, size_t size_bytes)
 	size_t total;
 
 	if (__builtin_mul_overflow(count, size_bytes, &total))
-		die_of_memory(SIZE_MAX);
+		ri_memory_exhausted(SIZE_MAX);
 	p = realloc(p, total ? total : 1);
 	if (!p)
-		die_of_memory(total);
+		ri_memory_exhausted(total);
 	return advise_huge(p, total);
 }
 
@@ -91,7 +100,7 @@ char *ri_vformat(const char *format, va_list args)
 	char *string;
 
 	if (vasprintf(&string, format, args) < 0)
-		die_of_memory(strlen(format));
+		ri_memory_exhausted(strlen(format));
 	return string;
 }
 
@@ -120,7 +129,7 @@ void *ri_table_create(size_t size_bytes)
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (p == MAP_FAILED)
-		die_of_memory(size_bytes);
+		ri_memory_exhausted(size_bytes);
 	(void)madvise(p, size_bytes, MADV_HUGEPAGE);
 	return p;
 }

@@ -14,6 +14,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Says that memory has run out, one line on stderr, and ends the process with status 2; for
+ * failures of other libraries.  `size_bytes`: how much was asked for, 0 if unknown. */
+_Noreturn void ri_memory_exhausted(size_t size_bytes);
+
 /* malloc, calloc, realloc and strdup that do not return null; the caller frees
  * the result with free().  A size of 0 gives a unique pointer.  For large ones huge pages
  * are advised. */

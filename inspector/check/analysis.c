@@ -211,6 +211,8 @@ static struct ri_error *open_stages(struct ri_analysis *analysis,
 		return error;
 	end_stage(analysis, "profiles", &since);
 	error = open_target(analysis, options);
+	if (!error && options->target_opened)
+		error = options->target_opened(options->target_opened_data);
 	if (error)
 		return error;
 	end_stage(analysis, "target", &since);

@@ -41,6 +41,10 @@ struct ri_analysis_options {
 	bool is_at_exit;         /* the program is ending: what is still alive is a finding */
 	/* Null-terminated, must outlive the analysis; null: all (ri_checks, check/check.h). */
 	const struct ri_check *const *checks;
+	/* Called once the target is open (a live one copied), before anything reads what it
+	 * says of its modules; its error ends the analysis.  Null: nothing is called. */
+	struct ri_error *(*target_opened)(void *data);
+	void *target_opened_data;
 };
 
 struct ri_stage_time {

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "cli/confine.h"
 #include "cli/session.h"
 #include "cli/supervisor.h"
 
@@ -151,8 +152,9 @@ static int run_parsed(const struct work *work, struct ri_options *options, FILE 
 				options->command_argc ? options->command_argv : default_argv,
 				&command))
 		return RI_STATUS_UNUSABLE;
+	ri_confine_time(options->time_limit_seconds);
 	if (has_target)
-		error = ri_session_analyse(options, &analysis);
+		error = ri_session_analyse(options, 0, &analysis);
 	if (error) {
 		print_error(work->call, error);
 		ri_error_destroy(error);
@@ -362,17 +364,18 @@ static bool empty_file(FILE *file)
 static struct ri_error *run_command(struct work *work, int *ret_status)
 {
 	const char *exe = work->call->context.exe_path;
+	const struct ri_supervision rules = { .may_exit = true };
 	struct ri_error *error;
 	int output = -1;
 
 	work->uses_exe = exe && !access(exe, R_OK);
-	error = ri_supervise(run_in_child, work, 0, ret_status, &output);
+	error = ri_supervise(run_in_child, work, &rules, ret_status, &output);
 	if (!error && *ret_status == RI_STATUS_UNUSABLE && work->uses_exe &&
 	    is_wrong_executable(work->diagnostics) && empty_file(work->diagnostics)) {
 		close(output);
 		output = -1;
 		work->uses_exe = false;
-		error = ri_supervise(run_in_child, work, 0, ret_status, &output);
+		error = ri_supervise(run_in_child, work, &rules, ret_status, &output);
 	}
 	if (error)
 		*ret_status = RI_STATUS_UNUSABLE;

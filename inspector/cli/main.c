@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +28,11 @@ static void keep_standard_streams(void)
 /* At exit: what --help and --version print goes out late. */
 static void close_standard_output(void)
 {
-	if (!fclose(stdout))
+	bool has_failed = ferror(stdout);
+
+	if (has_failed) /* of which the error number is lost: once more */
+		putc('\n', stdout);
+	if (!fclose(stdout) && !has_failed)
 		return;
 	fprintf(stderr, "refinspect: cannot write standard output: %s\n", strerror(errno));
 	_exit(RI_STATUS_UNUSABLE);

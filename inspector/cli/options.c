@@ -19,12 +19,20 @@
 #define STATUS_USAGE 2
 #define MAX_ANALYSIS_THREADS 256
 
-const char *argp_program_version = "refinspect " RI_VERSION;
+static void print_version(FILE *stream, struct argp_state *state)
+{
+	(void)state;
+	fputs("refinspect " RI_VERSION "\n", stream);
+	ri_confine_describe(stream);
+}
+
+void (*argp_program_version_hook)(FILE *stream, struct argp_state *state) = print_version;
 const char *argp_program_bug_address = NULL;
 
 enum {
 	OPT_CORE = 256, OPT_PROFILE, OPT_NO_BUILTIN, OPT_SYSROOT, OPT_DEBUG_DIR, OPT_STRICT, OPT_AT_EXIT,
-	OPT_THREADS, OPT_TIMINGS, OPT_TIME_LIMIT, OPT_COLOUR, OPT_FORMAT, OPT_SHOW_NAMES, OPT_TYPE,
+	OPT_THREADS, OPT_TIMINGS, OPT_TIME_LIMIT, OPT_MAX_MEMORY, OPT_CONFINE,
+	OPT_COLOUR, OPT_FORMAT, OPT_SHOW_NAMES, OPT_TYPE,
 	OPT_GROUP, OPT_NAME, OPT_INDEX, OPT_OBJECT, OPT_CODE, OPT_LIMIT,
 };
 
@@ -147,6 +155,12 @@ static const struct argp_option global_options[] = {
 	  "the program is ending: objects that are still alive are findings (unreclaimed)", 0 },
 	{ "threads", OPT_THREADS, "N", 0, "threads of the census (default: one per processor)", 0 },
 	{ "time-limit", OPT_TIME_LIMIT, "SECONDS", 0, "give up (status 2) after that long", 0 },
+	{ "max-memory", OPT_MAX_MEMORY, "SIZE", 0,
+	  "give up (status 2) where the analysis would take more memory (suffixes K, M, G; 0: no "
+	  "bound; default: what the machine has, swap included); mapped files do not count", 0 },
+	{ "confine", OPT_CONFINE, "WHEN", 0,
+	  "confine the analysis with seccomp and Landlock: auto (default: with what the kernel has), "
+	  "never, or require (give up where either is missing)", 0 },
 	{ "timings", OPT_TIMINGS, 0, 0, "print what each stage took to stderr", 0 },
 	{ 0, 0, 0, 0, "Use:", 15 },
 	{ "interactive", 'i', 0, 0, "a prompt that takes the same commands; quit ends it", 0 },
@@ -168,6 +182,43 @@ static error_t parse_colour(struct argp_state *state, struct ri_options *options
 	}
 	argp_error(state, "--color takes auto, always or never, not '%s'", text);
 	return EINVAL;
+}
+
+static error_t parse_confine(struct argp_state *state, struct ri_options *options, const char *text)
+{
+	static const char *const names[] = { "auto", "never", "require" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (!strcmp(text, names[i])) {
+			options->confine = (enum ri_confine_mode)i;
+			return 0;
+		}
+	}
+	argp_error(state, "--confine takes auto, never or require, not '%s'", text);
+	return EINVAL;
+}
+
+/* A number of bytes with an optional K, M or G. */
+static error_t parse_size(struct argp_state *state, const char *text, uint64_t *ret)
+{
+	static const char suffixes[] = "KMG";
+	const char *suffix = "";
+	char *end;
+	unsigned long long value;
+	unsigned shift = 0;
+
+	errno = 0;
+	value = strtoull(text, &end, 10);
+	if (*end && (suffix = strchr(suffixes, *end)) != NULL) {
+		shift = 10 * (unsigned)(suffix - suffixes + 1);
+		end++;
+	}
+	if (errno || *text < '0' || *text > '9' || *end || value > UINT64_MAX >> 1 >> shift) {
+		argp_error(state, "--max-memory takes a size like 500M or 2G, not '%s'", text);
+		return EINVAL;
+	}
+	*ret = value << shift;
+	return 0;
 }
 
 bool ri_options_is_targetless(const char *word)
@@ -257,6 +308,10 @@ static error_t parse_global_option(int key, char *arg, struct argp_state *state)
 			return EINVAL;
 		options->time_limit_seconds = (unsigned)number;
 		return 0;
+	case OPT_MAX_MEMORY:
+		return parse_size(state, arg, &options->max_memory_bytes);
+	case OPT_CONFINE:
+		return parse_confine(state, options, arg);
 	case OPT_TIMINGS:
 		options->show_timings = true;
 		return 0;
@@ -341,7 +396,8 @@ static const struct argp global_argp = {
 
 void ri_options_parse(struct ri_options *options, int argc, char **argv)
 {
-	*options = (struct ri_options){ .report.format = "text" };
+	*options = (struct ri_options){ .report.format = "text",
+					.max_memory_bytes = RI_MEMORY_OF_MACHINE };
 	argp_err_exit_status = STATUS_USAGE;
 	argp_parse(&global_argp, argc, argv, ARGP_IN_ORDER, NULL, options);
 	*ri_push(&options->profile_paths) = NULL;

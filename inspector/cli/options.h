@@ -14,6 +14,7 @@
 
 #include "base/memory.h"
 #include "check/analysis.h"
+#include "cli/confine.h"
 #include "report/report.h"
 
 enum ri_colour_mode { RI_COLOUR_AUTO, RI_COLOUR_ALWAYS, RI_COLOUR_NEVER };
@@ -42,6 +43,8 @@ struct ri_options {
 		show_timings;
 	unsigned thread_count;   /* 0: by the number of processors */
 	unsigned time_limit_seconds; /* 0: none */
+	uint64_t max_memory_bytes; /* see ri_confine_resources() */
+	enum ri_confine_mode confine;
 	enum ri_colour_mode colour;
 	struct ri_report_request report;
 	/* The command and its arguments; argc 0: the default command. */

@@ -15,13 +15,13 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/memory.h"
 #include "cli/command.h"
+#include "cli/confine.h"
 #include "cli/session.h"
 #include "cli/supervisor.h"
 #include "cli/words.h"
@@ -93,24 +93,37 @@ static int run_line(const struct service *service, const char *line, FILE *out)
 /* In a child of the server: one command. */
 static _Noreturn void run_command_child(const struct service *service, const char *line)
 {
+	struct ri_error *error;
 	FILE *out;
 	int status;
 
 	signal(SIGINT, SIG_DFL);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	ri_confine_time(service->options->time_limit_seconds);
+	/* as the server is, and no children; what cannot be had here the server missed */
+	error = ri_confine(service->options->confine, RI_CONFINE_SEES_PROCESSES);
+	if (error)
+		_exit(RI_STATUS_UNUSABLE);
 	out = fdopen(service->output, "w");
 	if (!out)
 		_exit(RI_STATUS_UNUSABLE);
 	status = run_line(service, line, out);
 	if (fclose(out))
 		status = RI_STATUS_UNUSABLE;
-	_exit(status);
+	ri_supervised_exit(status);
 }
 
 static int exit_status_of(int wait_status)
 {
-	if (WIFEXITED(wait_status))
-		return WEXITSTATUS(wait_status);
+	int status = ri_supervised_status(wait_status);
+
+	if (status >= 0)
+		return status;
+	if (WIFEXITED(wait_status)) {
+		dprintf(STDERR_FILENO, "refinspect: the command ended before it was done "
+			"(status %d)\n", WEXITSTATUS(wait_status));
+		return RI_STATUS_UNUSABLE;
+	}
 	if (WTERMSIG(wait_status) == SIGINT) {
 		dprintf(STDERR_FILENO, "refinspect: interrupted\n");
 		return STATUS_INTERRUPTED;
@@ -162,14 +175,14 @@ static void serve(struct service *service)
 static _Noreturn void run_server(const struct ri_options *options, int socket, int output)
 {
 	struct service service = { .options = options, .socket = socket, .output = output };
-	const struct rlimit no_core = { 0, 0 };
 	struct ri_error *error;
 	int status = 0;
 
-	setrlimit(RLIMIT_CORE, &no_core);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	signal(SIGINT, SIG_DFL); /* not the prompt's handler: Ctrl-C ends the analysis */
-	error = ri_session_analyse(options, &service.analysis);
+	ri_confine_time(options->time_limit_seconds);
+	error = ri_session_analyse(options, RI_CONFINE_MAY_FORK, &service.analysis);
+	alarm(0);
 	if (error) {
 		fprintf(stderr, "refinspect: %s\n", error->message);
 		ri_error_destroy(error);
@@ -190,6 +203,9 @@ static struct ri_error *describe_end(struct ri_server *server)
 	while (waitpid(server->child, &wait_status, 0) < 0 && errno == EINTR)
 		;
 	server->child = -1;
+	if (WIFSIGNALED(wait_status) && WTERMSIG(wait_status) == SIGALRM)
+		return ri_error_create(RI_ERROR_INPUT, "the analysis is not done after its time "
+				       "limit");
 	if (WIFSIGNALED(wait_status))
 		return ri_error_create(RI_ERROR_INPUT, "the analysis ended by signal %d (%s)",
 				       WTERMSIG(wait_status), strsignal(WTERMSIG(wait_status)));

@@ -12,12 +12,45 @@
 
 #include "check/verdict.h"
 #include "cli/commands.h"
+#include "cli/confine.h"
 #include "cli/supervisor.h"
 #include "report/words.h"
 
-struct ri_error *ri_session_analyse(const struct ri_options *options, struct ri_analysis **ret)
+/* Landlock hides what /proc shows of other processes. */
+static bool is_of_process(const char *path)
 {
-	const struct ri_analysis_options request = {
+	return path && !strncmp(path, "/proc/", strlen("/proc/"));
+}
+
+static bool names_process(const struct ri_options *options)
+{
+	bool does = is_of_process(options->core_path) || is_of_process(options->exe_path) ||
+		    is_of_process(options->sysroot);
+
+	for (size_t i = 0; options->debug_dirs.items && options->debug_dirs.items[i]; i++)
+		does |= is_of_process(options->debug_dirs.items[i]);
+	for (size_t i = 0; options->profile_paths.items && options->profile_paths.items[i]; i++)
+		does |= is_of_process(options->profile_paths.items[i]);
+	return does;
+}
+
+struct confinement {
+	const struct ri_options *options;
+	unsigned flags;
+};
+
+static struct ri_error *confine(void *data)
+{
+	const struct confinement *confinement = data;
+
+	return ri_confine(confinement->options->confine, confinement->flags);
+}
+
+struct ri_error *ri_session_analyse(const struct ri_options *options, unsigned confine_flags,
+				    struct ri_analysis **ret)
+{
+	struct confinement confinement = { options, confine_flags };
+	struct ri_analysis_options request = {
 		.core_path = options->core_path,
 		.pid = options->pid,
 		.live = options->live,
@@ -32,8 +65,18 @@ struct ri_error *ri_session_analyse(const struct ri_options *options, struct ri_
 		.is_strict = options->is_strict,
 		.is_at_exit = options->is_at_exit,
 	};
+	struct ri_error *error = NULL;
 
-	return ri_analysis_create(&request, ret);
+	ri_confine_resources(options->max_memory_bytes);
+	if (options->pid || names_process(options))
+		confinement.flags |= RI_CONFINE_SEES_PROCESSES;
+	if (options->pid) { /* which is traced first */
+		request.target_opened = confine;
+		request.target_opened_data = &confinement;
+	} else {
+		error = confine(&confinement);
+	}
+	return error ? error : ri_analysis_create(&request, ret);
 }
 
 static void print_timings(const struct ri_analysis *analysis)
@@ -78,7 +121,7 @@ static int run_command(FILE *out, void *data)
 	int status;
 
 	if (once->needs_analysis) {
-		struct ri_error *error = ri_session_analyse(once->options, &analysis);
+		struct ri_error *error = ri_session_analyse(once->options, 0, &analysis);
 
 		if (error) {
 			fprintf(stderr, "refinspect: %s\n", error->message);
@@ -99,6 +142,7 @@ int ri_session_run_once(const struct ri_options *options)
 {
 	static char check[] = "check";
 	char *default_argv[] = { check, NULL };
+	const struct ri_supervision rules = { .time_limit_seconds = options->time_limit_seconds };
 	struct once once = { .options = options };
 	struct ri_error *error;
 	int status = RI_STATUS_UNUSABLE, output;
@@ -110,7 +154,7 @@ int ri_session_run_once(const struct ri_options *options)
 	/* `help` explains the tool, not the target */
 	once.needs_analysis = (options->core_path || options->pid) &&
 			      strcmp(once.call.command->name, "help");
-	error = ri_supervise(run_command, &once, options->time_limit_seconds, &status, &output);
+	error = ri_supervise(run_command, &once, &rules, &status, &output);
 	if (!error) {
 		if (status != RI_STATUS_UNUSABLE)
 			error = ri_publish(output, options->output_path);

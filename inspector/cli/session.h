@@ -12,8 +12,12 @@
  * publishes what it printed, and returns the exit status. */
 int ri_session_run_once(const struct ri_options *options);
 
-/* The analysis that `options` ask for. */
-struct ri_error *ri_session_analyse(const struct ri_options *options, struct ri_analysis **ret);
+/*
+ * The analysis that `options` ask for, in a child process, which is confined by them and by the
+ * `confine_flags` of cli/confine.h for good.
+ */
+struct ri_error *ri_session_analyse(const struct ri_options *options, unsigned confine_flags,
+				    struct ri_analysis **ret);
 
 /*
  * A server for many commands: a child that analyses once and then runs each

@@ -12,63 +12,106 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "cli/confine.h"
+
+#ifndef __has_feature
+#define __has_feature(x) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
+#include <sanitizer/lsan_interface.h>
+#define HAS_LEAKS() __lsan_do_recoverable_leak_check()
+#else
+#define HAS_LEAKS() 0
+#endif
 
 #define COPY_BYTES ((size_t)1 << 16)
 
-/* In the child: SIGALRM ends it after that long, whatever was inherited. */
-static void limit_time(unsigned seconds)
-{
-	sigset_t alarm_set;
-
-	if (!seconds)
-		return;
-	signal(SIGALRM, SIG_DFL);
-	sigemptyset(&alarm_set);
-	sigaddset(&alarm_set, SIGALRM);
-	sigprocmask(SIG_UNBLOCK, &alarm_set, NULL);
-	alarm(seconds);
-}
+/* What a child that came to its end adds to its status: a library that exits by itself, as
+ * libdw does without memory, cannot be taken for one. */
+#define STATUS_DONE 0x80
 
 /* In the child: never returns. */
 static _Noreturn void run_child(int (*work)(FILE *out, void *data), void *data, int output,
 				pid_t parent, unsigned time_limit_seconds)
 {
-	const struct rlimit no_core = { 0, 0 };
 	FILE *out;
 	int status;
 
+	ri_confine_time(time_limit_seconds);
 	/* a crash of ours must not leave a core behind, nor an orphan run on */
-	setrlimit(RLIMIT_CORE, &no_core);
+	ri_confine_resources(0);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(RI_STATUS_UNUSABLE);
-	limit_time(time_limit_seconds);
 	out = fdopen(output, "w");
 	if (!out)
 		_exit(RI_STATUS_UNUSABLE);
 	status = work(out, data);
 	if (fclose(out)) {
 		dprintf(STDERR_FILENO, "refinspect: cannot hold the report in memory: %s\n",
-			strerror(errno));
+			errno == EFBIG ? "it is larger than --max-memory" : strerror(errno));
 		status = RI_STATUS_UNUSABLE;
 	}
+	ri_supervised_exit(status);
+}
+
+int ri_supervised_status(int wait_status)
+{
+	int code = WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 0;
+
+	if (code & STATUS_DONE)
+		return code & ~STATUS_DONE;
+	return code == RI_STATUS_UNUSABLE ? code : -1; /* it has said why */
+}
+
+_Noreturn void ri_supervised_exit(int status)
+{
+	/* the sanitizer's own check runs at exit(), which is not called */
+	if (HAS_LEAKS())
+		status = RI_STATUS_UNUSABLE;
 	/* no exit handlers: they belong to the supervisor */
-	_exit(status);
+	_exit(STATUS_DONE | status);
+}
+
+/* How a child ended that was not done; *ret_status where that tells it. */
+static struct ri_error *describe_end(int wait_status, const struct ri_supervision *rules,
+				     int *ret_status)
+{
+	int status = ri_supervised_status(wait_status), signal_number = WTERMSIG(wait_status);
+
+	if (WIFEXITED(wait_status) && !WEXITSTATUS(wait_status) && rules->may_exit)
+		status = 0;
+	if (status >= 0)
+		*ret_status = status;
+	else if (WIFEXITED(wait_status))
+		return ri_error_create(RI_ERROR_INPUT,
+				       "the analysis ended before it was done (status %d); "
+				       "nothing is reported", WEXITSTATUS(wait_status));
+	else if (signal_number == SIGALRM && rules->time_limit_seconds)
+		return ri_error_create(RI_ERROR_INPUT,
+				       "not done after %u seconds; nothing is reported",
+				       rules->time_limit_seconds);
+	else
+		return ri_error_create(RI_ERROR_INPUT,
+				       "the analysis ended by signal %d (%s); nothing is reported",
+				       signal_number, strsignal(signal_number));
+	return NULL;
 }
 
 struct ri_error *ri_supervise(int (*work)(FILE *out, void *data), void *data,
-			      unsigned time_limit_seconds, int *ret_status, int *ret_output)
+			      const struct ri_supervision *rules, int *ret_status, int *ret_output)
 {
+	const struct ri_supervision none = { 0 };
 	int output = memfd_create("refinspect report", MFD_CLOEXEC), wait_status = 0;
 	pid_t parent = getpid(), child;
-	struct ri_error *error = NULL;
+	struct ri_error *error;
 
+	rules = rules ? rules : &none;
 	if (output < 0)
 		return ri_error_create_errno(errno, "cannot make a memory file");
 	fflush(NULL);
@@ -78,23 +121,15 @@ struct ri_error *ri_supervise(int (*work)(FILE *out, void *data), void *data,
 		return ri_error_create_errno(errno, "cannot start the analysis");
 	}
 	if (child == 0)
-		run_child(work, data, output, parent, time_limit_seconds);
+		run_child(work, data, output, parent, rules->time_limit_seconds);
 	while (waitpid(child, &wait_status, 0) < 0 && errno == EINTR)
 		;
-	if (time_limit_seconds && WIFSIGNALED(wait_status) && WTERMSIG(wait_status) == SIGALRM)
-		error = ri_error_create(RI_ERROR_INPUT,
-					"not done after %u seconds; nothing is reported",
-					time_limit_seconds);
-	else if (WIFSIGNALED(wait_status))
-		error = ri_error_create(RI_ERROR_INPUT,
-					"the analysis ended by signal %d (%s); nothing is reported",
-					WTERMSIG(wait_status), strsignal(WTERMSIG(wait_status)));
+	error = describe_end(wait_status, rules, ret_status);
 	if (error) {
 		close(output);
 		return error;
 	}
 	lseek(output, 0, SEEK_SET);
-	*ret_status = WEXITSTATUS(wait_status);
 	*ret_output = output;
 	return NULL;
 }

@@ -17,16 +17,29 @@
 
 #define RI_STATUS_UNUSABLE 2 /* wrong usage or unusable input */
 
+struct ri_supervision {
+	unsigned time_limit_seconds; /* 0: none */
+	bool may_exit;               /* `work` may end with exit(0), as argp does after --help */
+};
+
 /*
  * Runs `work(out, data)` in a child process whose `out` is a fresh memory
- * file, and waits.  *ret_status is the child's exit status.  When the child
- * dies of a signal or of `time_limit_seconds` (0: none), nothing of its output
- * is kept, and the error is one clear line.
+ * file, and waits.  *ret_status is what `work` returned, or RI_STATUS_UNUSABLE
+ * if the child ended itself with that.  When it ends in any other way (a signal,
+ * the time limit, a library that exits), nothing of its output is kept, and the
+ * error is one clear line.  Null `rules`: all zero.
  * *ret_output is the memory file, positioned at its start, owned by the caller
  * (close it).
  */
 struct ri_error *ri_supervise(int (*work)(FILE *out, void *data), void *data,
-			      unsigned time_limit_seconds, int *ret_status, int *ret_output);
+			      const struct ri_supervision *rules, int *ret_status,
+			      int *ret_output);
+
+/* In such a child: ends it with `status`, as done. */
+_Noreturn void ri_supervised_exit(int status);
+
+/* The status that a child ended with by ri_supervised_exit(), or -1 if it ended otherwise. */
+int ri_supervised_status(int wait_status);
 
 /* Copies everything in the file `output` to the descriptor `to`. */
 struct ri_error *ri_publish_fd(int output, int to, const char *what);

@@ -122,6 +122,12 @@ static uint64_t first_load_vaddr(const Elf64_Phdr *phdrs, size_t phdr_count)
 	return 0;
 }
 
+/* libdw's own ends the process with status 1. */
+static _Noreturn void end_without_memory(void)
+{
+	ri_memory_exhausted(0);
+}
+
 /* The separate debug file where libdwfl did not ask for it. */
 static void open_own_dwarf(const struct ri_module *module, struct ri_module_state *state)
 {
@@ -197,8 +203,10 @@ static void open_alternate(struct ri_module_state *state, const char *path,
 		state->alternate_file = create_empty_alternate();
 	}
 	state->alternate = dwarf_begin_elf(state->alternate_file->elf, DWARF_C_READ, NULL);
-	if (state->alternate)
-		dwarf_setalt(state->dwarf, state->alternate);
+	if (!state->alternate)
+		return;
+	dwarf_new_oom_handler(state->alternate, end_without_memory);
+	dwarf_setalt(state->dwarf, state->alternate);
 }
 
 static const char *why_unread(const struct ri_module_state *state)
@@ -218,7 +226,10 @@ static void open_dwarf(struct ri_modules *modules, size_t i,
 
 	if (!state->dwfl || state->is_vdso)
 		return;
+	errno = 0;
 	state->dwarf = dwfl_module_getdwarf(state->dwfl, &bias);
+	if (!state->dwarf && errno == ENOMEM)
+		end_without_memory();
 	state->dwarf_bias = bias;
 	if (!has_units(state->dwarf)) {
 		state->dwarf = NULL;
@@ -232,6 +243,7 @@ static void open_dwarf(struct ri_modules *modules, size_t i,
 		return;
 	}
 	module->has_dwarf = true;
+	dwarf_new_oom_handler(state->dwarf, end_without_memory);
 	path = state->main_file ? state->main_file->path : NULL;
 	if (state->debug_file) {
 		path = state->debug_file->path;

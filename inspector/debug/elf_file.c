@@ -22,6 +22,14 @@
 
 #include "base/memory.h"
 
+/* After a failed call: a file that cannot be read for want of memory is not a file less, or the
+ * report would depend on what else the machine does. */
+static void end_without_memory(void)
+{
+	if (errno == ENOMEM)
+		ri_memory_exhausted(0);
+}
+
 static struct ri_error *map_file(struct ri_elf_file *file)
 {
 	struct stat status;
@@ -40,6 +48,7 @@ static struct ri_error *map_file(struct ri_elf_file *file)
 	file->bytes = mmap(NULL, file->size_bytes, PROT_READ, MAP_PRIVATE, file->fd, 0);
 	if (file->bytes == MAP_FAILED) {
 		file->bytes = NULL;
+		end_without_memory();
 		return ri_error_create_errno(errno, "cannot map %s", file->path);
 	}
 	return NULL;
@@ -128,9 +137,12 @@ static struct ri_error *examine(struct ri_elf_file *file)
 	elf_version(EV_CURRENT);
 	/* a mapping of libelf's own, since it writes to the headers of sections that
 	 * it decompresses */
+	errno = 0;
 	file->elf = elf_begin(file->fd, ELF_C_READ_MMAP_PRIVATE, NULL);
-	if (!file->elf || elf_kind(file->elf) != ELF_K_ELF || elf_cntl(file->elf, ELF_C_FDREAD))
+	if (!file->elf || elf_kind(file->elf) != ELF_K_ELF || elf_cntl(file->elf, ELF_C_FDREAD)) {
+		end_without_memory();
 		return ri_error_create(RI_ERROR_INPUT, "%s: %s", file->path, elf_errmsg(-1));
+	}
 	read_sections(file);
 	if (!rewrite(file))
 		return ri_error_create(RI_ERROR_INPUT, "%s: %s", file->path, elf_errmsg(-1));

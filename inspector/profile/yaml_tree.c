@@ -146,7 +146,7 @@ static const char *check_event(const yaml_event_t *event, struct limits *seen)
 static void parser_init(yaml_parser_t *parser, const struct source *source)
 {
 	if (!yaml_parser_initialize(parser))
-		abort(); /* libyaml's only reason is memory */
+		ri_memory_exhausted(0); /* libyaml's only reason */
 	yaml_parser_set_input_string(parser, (const unsigned char *)source->text,
 				     source->size_bytes);
 }

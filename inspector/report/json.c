@@ -23,6 +23,13 @@
 #define FORMAT_VERSION 1
 #define DUMP_FLAGS     (JSON_ENCODE_ANY | JSON_REAL_PRECISION(6))
 
+/* Before any other call of the library: a member that is missing for want of memory would
+ * not be noticed. */
+__attribute__((constructor)) static void let_memory_run_out_aloud(void)
+{
+	json_set_alloc_funcs(ri_malloc, free);
+}
+
 /* Text as it may stand in JSON; null gives null. */
 static json_t *text(const char *raw)
 {

@@ -10,6 +10,7 @@
  *
  * JSON: {"RECORDS": [ one row per line ], "left_out": N}; the rows are streamed.
  */
+#include <errno.h>
 #include <libsmartcols/libsmartcols.h>
 #include <stdlib.h>
 #include <string.h>
@@ -187,30 +188,39 @@ void ri_listing_add(struct ri_listing *listing, const char *const *cells)
 	}
 }
 
+/* What libsmartcols makes fails for want of memory alone; a row less would not be noticed. */
+static void check_memory(const void *made)
+{
+	if (!made)
+		ri_memory_exhausted(0);
+}
+
 static void write_table(struct ri_listing *listing)
 {
 	struct libscols_table *table = scols_new_table();
 	size_t columns = listing->column_count;
 
-	if (!table)
-		return start_streaming(listing);
+	check_memory(table);
 	scols_table_set_stream(table, listing->stream);
 	scols_table_set_termforce(table, SCOLS_TERMFORCE_NEVER);
 	scols_table_enable_noencoding(table, 1); /* the cells are clean */
 	for (size_t c = 0; c < columns; c++) {
 		char *heading = make_heading(listing->columns[c].name);
 
-		scols_table_new_column(table, heading, 0,
-				       listing->columns[c].is_number ? SCOLS_FL_RIGHT : 0);
+		check_memory(scols_table_new_column(
+			table, heading, 0, listing->columns[c].is_number ? SCOLS_FL_RIGHT : 0));
 		free(heading);
 	}
 	for (size_t i = 0; i < listing->cells.count; i += columns) {
 		struct libscols_line *line = scols_table_new_line(table, NULL);
 
-		for (size_t c = 0; line && c < columns; c++)
-			scols_line_set_data(line, c, listing->cells.items[i + c]);
+		check_memory(line);
+		for (size_t c = 0; c < columns; c++)
+			if (scols_line_set_data(line, c, listing->cells.items[i + c]))
+				ri_memory_exhausted(0);
 	}
-	scols_print_table(table);
+	if (scols_print_table(table) == -ENOMEM)
+		ri_memory_exhausted(0);
 	scols_unref_table(table);
 }
 

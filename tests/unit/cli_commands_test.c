@@ -30,6 +30,7 @@ static int set_up(void **state)
 	static const char profile[] = "version: 1\nname: items\ntypes:\n- struct: item\n"
 				      "  counts: refs\n  name: name\n  index: number\n";
 	static char program[] = "refinspect", strict[] = "--strict";
+	static char confine[] = "--confine=never"; /* the tests go on in this process */
 	struct stage *stage = ri_calloc(1, sizeof(*stage));
 	int fd;
 
@@ -41,10 +42,10 @@ static int set_up(void **state)
 	close(fd);
 	stage->pid_option = ri_format("--pid=%d", (int)stage->subject.pid);
 	stage->profile_option = ri_format("--profile=%s", stage->profile);
-	ri_options_parse(&stage->options, 4,
+	ri_options_parse(&stage->options, 5,
 			 (char *[]){ program, stage->pid_option, stage->profile_option, strict,
-				     NULL });
-	assert_null(ri_session_analyse(&stage->options, &stage->analysis));
+				     confine, NULL });
+	assert_null(ri_session_analyse(&stage->options, 0, &stage->analysis));
 	*state = stage;
 	return 0;
 }

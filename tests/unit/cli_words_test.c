@@ -83,7 +83,7 @@ static void output_and_status_of_a_child_arrive(void **state)
 	char text[32] = "";
 
 	(void)state;
-	assert_null(ri_supervise(print_and_return, &wanted, 0, &status, &output));
+	assert_null(ri_supervise(print_and_return, &wanted, NULL, &status, &output));
 	assert_int_equal(status, 3);
 	assert_int_equal(read(output, text, sizeof(text)), 9);
 	assert_string_equal(text, "one line\n");
@@ -93,7 +93,7 @@ static void output_and_status_of_a_child_arrive(void **state)
 static void a_child_that_dies_is_one_error(void **state)
 {
 	int status, output = -1;
-	struct ri_error *error = ri_supervise(print_and_abort, NULL, 0, &status, &output);
+	struct ri_error *error = ri_supervise(print_and_abort, NULL, NULL, &status, &output);
 
 	(void)state;
 	assert_non_null(error);
@@ -102,10 +102,42 @@ static void a_child_that_dies_is_one_error(void **state)
 	ri_error_destroy(error);
 }
 
+static int exit_by_itself(FILE *out, void *data)
+{
+	fputs("half a report\n", out);
+	exit(*(const int *)data);
+}
+
+/* As libdw does where it has no memory, with the status of "findings". */
+static void a_child_that_exits_by_itself_has_no_report(void **state)
+{
+	const struct ri_supervision rules = { .may_exit = true };
+	int output = -1, code = 1, status = -1;
+	struct ri_error *error = ri_supervise(exit_by_itself, &code, NULL, &status, &output);
+
+	(void)state;
+	assert_non_null(error);
+	assert_non_null(strstr(error->message, "status 1"));
+	assert_int_equal(output, -1);
+	ri_error_destroy(error);
+	code = 0;
+	error = ri_supervise(exit_by_itself, &code, NULL, &status, &output);
+	assert_non_null(error);
+	ri_error_destroy(error);
+	assert_null(ri_supervise(exit_by_itself, &code, &rules, &status, &output));
+	assert_int_equal(status, 0);
+	close(output);
+	code = 2;
+	assert_null(ri_supervise(exit_by_itself, &code, NULL, &status, &output));
+	assert_int_equal(status, 2);
+	close(output);
+}
+
 static void a_child_that_is_late_is_ended(void **state)
 {
+	const struct ri_supervision rules = { .time_limit_seconds = 1 };
 	int status, output = -1;
-	struct ri_error *error = ri_supervise(sleep_long, NULL, 1, &status, &output);
+	struct ri_error *error = ri_supervise(sleep_long, NULL, &rules, &status, &output);
 
 	(void)state;
 	assert_non_null(error);
@@ -119,7 +151,7 @@ static void a_full_disk_is_an_error(void **state)
 	struct ri_error *error;
 
 	(void)state;
-	assert_null(ri_supervise(print_and_return, &wanted, 0, &status, &output));
+	assert_null(ri_supervise(print_and_return, &wanted, NULL, &status, &output));
 	error = ri_publish(output, "/dev/full");
 	assert_non_null(error);
 	ri_error_destroy(error);
@@ -142,7 +174,7 @@ static void a_regular_file_is_replaced_whole(void **state)
 	fputs("an older and longer report\n", file);
 	fclose(file);
 	assert_int_equal(stat(path, &before), 0);
-	assert_null(ri_supervise(print_and_return, &wanted, 0, &status, &output));
+	assert_null(ri_supervise(print_and_return, &wanted, NULL, &status, &output));
 	assert_null(ri_publish(output, path));
 	close(output);
 	assert_int_equal(stat(path, &after), 0);
@@ -163,6 +195,7 @@ int main(void)
 		cmocka_unit_test(an_open_quote_is_an_error),
 		cmocka_unit_test(output_and_status_of_a_child_arrive),
 		cmocka_unit_test(a_child_that_dies_is_one_error),
+		cmocka_unit_test(a_child_that_exits_by_itself_has_no_report),
 		cmocka_unit_test(a_child_that_is_late_is_ended),
 		cmocka_unit_test(a_full_disk_is_an_error),
 		cmocka_unit_test(a_regular_file_is_replaced_whole),
