@@ -18,6 +18,7 @@
 #include <stdlib.h>
 
 #include "check/cause.h"
+#include "check/flux.h"
 #include "check/leak.h"
 
 /* [start, end) that handles of `object` can point into: its block, unless that
@@ -124,8 +125,19 @@ static int64_t count_lost_memberships(const struct ri_analysis *analysis, const 
 	return count;
 }
 
+/* A count that is off by one may be between its get and the store of the pointer. */
+static void consider_flux(struct ri_finding *finding, const struct ri_analysis *analysis,
+			  const struct ri_flux *flux, int64_t residual)
+{
+	struct ri_flux_thing thing = ri_flux_object(analysis, finding->object);
+
+	if (residual == 1 || residual == -1)
+		ri_finding_consider_flux(finding, analysis, flux, &thing, 1, 1, RI_NONE,
+					 finding->object);
+}
+
 static void report_surplus(struct ri_finding *finding, const struct ri_analysis *analysis,
-			   const struct ri_absence *absence, const struct ri_bound_query *bound,
+			   const struct ri_flux *flux, const struct ri_absence *absence, const struct ri_bound_query *bound,
 			   int64_t lost_memberships)
 {
 	int64_t surplus = ri_object_residual(analysis, finding->object);
@@ -166,6 +178,7 @@ static void report_surplus(struct ri_finding *finding, const struct ri_analysis 
 	}
 	ri_finding_rest_on_absence(finding, analysis, absence);
 	ri_finding_rest_on_liveness(finding, analysis);
+	consider_flux(finding, analysis, flux, surplus);
 	ri_finding_explain(finding, "holders 0x%" PRIx64, finding->addr);
 }
 
@@ -178,6 +191,7 @@ static void run_surplus(const struct ri_check *check, const struct ri_analysis *
 	RI_VEC(uint32_t) suspects = { 0 };
 	struct ri_bound_query *queries;
 	bool *lossy = find_lossy_rules(analysis);
+	struct ri_flux *flux = ri_flux_create(analysis);
 
 	for (uint32_t o = 0; o < population->object_count; o++) {
 		int64_t residual = ri_object_residual(analysis, o);
@@ -193,8 +207,9 @@ static void run_surplus(const struct ri_check *check, const struct ri_analysis *
 		ri_holders_bound(analysis->target, queries, suspects.count);
 	for (size_t i = 0; i < suspects.count; i++)
 		report_surplus(ri_finding_of_object(findings, check, analysis, suspects.items[i]),
-			       analysis, &absence, &queries[i],
+			       analysis, flux, &absence, &queries[i],
 			       count_lost_memberships(analysis, lossy, suspects.items[i]));
+	ri_flux_destroy(flux);
 	free(lossy);
 	free(queries);
 	ri_vec_deinit(&suspects);
@@ -219,6 +234,7 @@ static void run_deficit(const struct ri_check *check, const struct ri_analysis *
 {
 	const struct ri_population *population = analysis->population;
 	int64_t *offsets = ri_policy_offsets(analysis);
+	struct ri_flux *flux = ri_flux_create(analysis);
 
 	for (uint32_t o = 0; o < population->object_count; o++) {
 		int64_t residual = ri_object_residual(analysis, o);
@@ -242,8 +258,10 @@ static void run_deficit(const struct ri_check *check, const struct ri_analysis *
 		ri_finding_explain(finding, "it will be freed while it is still held");
 		ri_finding_imply_states(finding, analysis, o);
 		ri_finding_rest_on_liveness(finding, analysis);
+		consider_flux(finding, analysis, flux, residual);
 		ri_finding_explain(finding, "holders 0x%" PRIx64, finding->addr);
 	}
+	ri_flux_destroy(flux);
 	free(offsets);
 }
 

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 
 #include "check/cause.h"
+#include "check/flux.h"
 #include "check/membership.h"
 
 #define BREAKS_LISTED 8
@@ -165,10 +166,34 @@ static void by_node_destroy(struct by_node *n)
 	free(n->is_first);
 }
 
+#define FLUX_THINGS 8
+
+/* Who changes a link has two of the neighbours at hand; who merely has one, reads. */
+static void consider_flux(struct ri_finding *finding, const struct ri_analysis *analysis,
+			  const struct ri_flux *flux, uint32_t g, const struct by_node *nodes,
+			  uint32_t index)
+{
+	const struct ri_group *group = &analysis->population->groups[g];
+	struct ri_flux_thing things[FLUX_THINGS];
+	size_t count = 0;
+
+	for (uint32_t i = index; i != RI_NONE && count + 3 <= FLUX_THINGS; i = nodes->next[i]) {
+		const struct ri_group_break *fault =
+			&analysis->population->breaks[group->break_first + i];
+		const uint64_t addrs[] = { fault->node, fault->value, fault->expected };
+
+		for (size_t a = 0; a < sizeof(addrs) / sizeof(*addrs); a++)
+			things[count++] = !addrs[a] || addrs[a] == group->head
+						  ? ri_flux_group(analysis, g)
+						  : ri_flux_link(analysis, addrs[a]);
+	}
+	ri_finding_consider_flux(finding, analysis, flux, things, count, 2, g, finding->object);
+}
+
 /* The break `index` of group `g` and the others at its node. */
 static void report_break(const struct ri_check *check, const struct ri_analysis *analysis,
-			 struct ri_findings *findings, uint32_t g, const struct by_node *nodes,
-			 uint32_t index)
+			 struct ri_findings *findings, const struct ri_flux *flux, uint32_t g,
+			 const struct by_node *nodes, uint32_t index)
 {
 	const struct ri_population *population = analysis->population;
 	const struct ri_group *group = &population->groups[g];
@@ -193,6 +218,7 @@ static void report_break(const struct ri_check *check, const struct ri_analysis 
 	for (uint32_t i = index; i != RI_NONE; i = nodes->next[i])
 		explain_word(finding, analysis, &faults[i]);
 	explain_sides(finding, group, fault);
+	consider_flux(finding, analysis, flux, g, nodes, index);
 	ri_finding_show_group(finding, analysis, g);
 }
 
@@ -201,6 +227,7 @@ static void run_broken_link(const struct ri_check *check, const struct ri_analys
 {
 	const struct ri_population *population = analysis->population;
 	bool *is_doubly_chained = find_doubly_chained(analysis);
+	struct ri_flux *flux = ri_flux_create(analysis);
 
 	for (uint32_t g = 0; g < population->group_count; g++) {
 		const struct ri_group *group = &population->groups[g];
@@ -218,11 +245,12 @@ static void run_broken_link(const struct ri_check *check, const struct ri_analys
 		nodes = by_node_create(faults, group->break_count, is_told);
 		for (uint32_t i = 0; i < group->break_count; i++)
 			if (nodes.is_first[i])
-				report_break(check, analysis, findings, g, &nodes, i);
+				report_break(check, analysis, findings, flux, g, &nodes, i);
 		by_node_destroy(&nodes);
 		free(is_told);
 	}
 	free(is_doubly_chained);
+	ri_flux_destroy(flux);
 }
 
 const struct ri_check ri_check_broken_link = {
@@ -382,6 +410,13 @@ static void count_strays(const struct ri_analysis *analysis, uint64_t *foreign, 
 	}
 }
 
+static bool is_off_by_one(const struct ri_group *group, uint64_t walked)
+{
+	uint64_t difference = (uint64_t)group->stored_count - walked;
+
+	return difference == 1 || difference == UINT64_MAX;
+}
+
 static bool is_counter_of_interest(const struct ri_group *group, uint64_t walked)
 {
 	return group->has_stored_count &&
@@ -395,12 +430,14 @@ static void run_count_mismatch(const struct ri_check *check, const struct ri_ana
 	const struct ri_population *population = analysis->population;
 	uint64_t *foreign = ri_calloc(population->group_count, sizeof(*foreign));
 	uint64_t *orphans = ri_calloc(population->group_count, sizeof(*orphans));
+	struct ri_flux *flux = ri_flux_create(analysis);
 
 	count_strays(analysis, foreign, orphans);
 	for (uint32_t g = 0; g < population->group_count; g++) {
 		const struct ri_group *group = &population->groups[g];
 		uint64_t walked = group->member_count + foreign[g];
 		struct ri_finding *finding;
+		struct ri_flux_thing thing;
 
 		if (!is_counter_of_interest(group, walked))
 			continue;
@@ -423,10 +460,15 @@ static void run_count_mismatch(const struct ri_check *check, const struct ri_ana
 					   "could not check: the chain is damaged, and members "
 					   "may be missing from the walk");
 		}
+		thing = ri_flux_group(analysis, g);
+		if (is_off_by_one(group, walked))
+			ri_finding_consider_flux(finding, analysis, flux, &thing, 1, 1, g,
+						 RI_NONE);
 		ri_finding_show_group(finding, analysis, g);
 	}
 	free(foreign);
 	free(orphans);
+	ri_flux_destroy(flux);
 }
 
 const struct ri_check ri_check_count_mismatch = {

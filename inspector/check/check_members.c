@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "check/cause.h"
+#include "check/flux.h"
 #include "check/membership.h"
 
 #define MEMBERSHIPS_LISTED 8
@@ -180,6 +181,7 @@ static void report_wrong_group(const struct ri_check *check, const struct ri_ana
 	ri_finding_explain(finding, "chained at node 0x%" PRIx64, m->node);
 	if (other != RI_NONE)
 		*ri_push(&finding->addrs) = analysis->population->groups[other].struct_addr;
+	ri_finding_consider_lock(finding, analysis);
 	ri_finding_explain(finding, "show 0x%" PRIx64, finding->addr);
 	free(named);
 }

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "check/cause.h"
+#include "check/flux.h"
 #include "check/membership.h"
 
 static uint32_t first_of(const struct ri_population *population, uint32_t object)
@@ -71,6 +72,7 @@ static void finish(struct ri_finding *finding, const struct ri_analysis *analysi
 				   "be in the part that was not walked");
 	}
 	ri_finding_rest_on_absence(finding, analysis, absence);
+	ri_finding_consider_lock(finding, analysis);
 	ri_finding_explain(finding, "show 0x%" PRIx64, finding->addr);
 }
 

@@ -26,6 +26,12 @@ struct ri_finding *ri_findings_add(struct ri_findings *findings, const struct ri
 	return finding;
 }
 
+enum ri_severity ri_finding_severity(const struct ri_finding *finding)
+{
+	return finding->status == RI_FINDING_IN_FLUX ? RI_SEVERITY_NOTE
+						     : finding->check->severity;
+}
+
 void ri_finding_explain(struct ri_finding *finding, const char *format, ...)
 {
 	va_list args;

@@ -21,6 +21,7 @@ enum ri_severity {
 enum ri_finding_status {
 	RI_FINDING_SURE,
 	RI_FINDING_UNCHECKED,    /* would be a finding if memory that is absent held nothing */
+	RI_FINDING_IN_FLUX,      /* would be one if no thread had been changing it: a note */
 };
 
 struct ri_check;
@@ -51,6 +52,9 @@ struct ri_findings {
  * valid until the next call. */
 struct ri_finding *ri_findings_add(struct ri_findings *findings, const struct ri_check *check,
 				   uint64_t addr);
+
+/* The check's severity; of a finding in flux that of a note. */
+enum ri_severity ri_finding_severity(const struct ri_finding *finding);
 
 /* Adds a line of evidence / a formatted summary. */
 void ri_finding_explain(struct ri_finding *finding, const char *format, ...)

@@ -42,13 +42,22 @@ void ri_analysis_count_findings(const struct ri_analysis *analysis, size_t *ret_
 	for (size_t i = 0; analysis->findings && i < analysis->findings->count; i++) {
 		const struct ri_finding *finding = &analysis->findings->items[i];
 
-		if (finding->check->severity == RI_SEVERITY_NOTE)
+		if (ri_finding_severity(finding) == RI_SEVERITY_NOTE)
 			++*ret_notes;
 		else if (finding->status == RI_FINDING_SURE)
 			++*ret_sure;
 		else
 			++*ret_unchecked;
 	}
+}
+
+static size_t count_in_flux(const struct ri_findings *findings)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; findings && i < findings->count; i++)
+		count += findings->items[i].status == RI_FINDING_IN_FLUX;
+	return count;
 }
 
 static bool has_serious_gap(const struct ri_analysis *analysis, const char *stage)
@@ -82,6 +91,7 @@ void ri_analysis_doubts(const struct ri_analysis *analysis, ri_doubts *doubts)
 	struct ri_absence absence = ri_absence_measure(analysis);
 	char *executable = doubt_executable(analysis);
 	size_t sure, unchecked, notes, suspects = count_suspects(analysis->population);
+	size_t in_flux = count_in_flux(analysis->findings);
 
 	ri_analysis_count_findings(analysis, &sure, &unchecked, &notes);
 	if (executable)
@@ -117,6 +127,10 @@ void ri_analysis_doubts(const struct ri_analysis *analysis, ri_doubts *doubts)
 					     suspects);
 	if (unchecked)
 		*ri_push(doubts) = ri_format("%zu findings that could not be checked", unchecked);
+	if (in_flux)
+		*ri_push(doubts) = ri_format("%zu inconsistenc%s in flux: a thread was changing "
+					     "what is not sound; look at another image of it",
+					     in_flux, in_flux == 1 ? "y" : "ies");
 }
 
 void ri_doubts_deinit(ri_doubts *doubts)

@@ -322,7 +322,7 @@ static json_t *finding_record(const struct ri_analysis *analysis, const struct r
 
 	json_object_set_new(record, "code", json_string(finding->check->code));
 	json_object_set_new(record, "severity",
-			    json_string(ri_words_severity(finding->check->severity)));
+			    json_string(ri_words_severity(ri_finding_severity(finding))));
 	json_object_set_new(record, "status", json_string(ri_words_status(finding->status)));
 	json_object_set_new(record, "type", text(finding->type_name));
 	json_object_set_new(record, "address",

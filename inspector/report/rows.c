@@ -12,7 +12,7 @@ static bool is_damage(const struct ri_finding *finding)
 {
 	static const char *const others[] = { "surplus", "deficit", "unreachable", "cycle" };
 
-	if (finding->check->severity == RI_SEVERITY_NOTE)
+	if (ri_finding_severity(finding) == RI_SEVERITY_NOTE)
 		return false;
 	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
 		if (!strcmp(finding->check->code, others[i]))
@@ -67,7 +67,7 @@ struct ri_type_row *ri_report_type_rows(const struct ri_analysis *analysis)
 		const char *code = finding->check->code;
 		struct ri_type_row *row;
 
-		if (finding->object == RI_NONE)
+		if (finding->object == RI_NONE || finding->status == RI_FINDING_IN_FLUX)
 			continue;
 		row = &rows[population->objects[finding->object].type];
 		row->surplus += says(finding, "surplus");

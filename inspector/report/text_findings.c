@@ -24,7 +24,7 @@ struct selection {
 
 static bool is_note(const struct ri_finding *finding)
 {
-	return finding->check->severity == RI_SEVERITY_NOTE;
+	return ri_finding_severity(finding) == RI_SEVERITY_NOTE;
 }
 
 static bool are_alike(const struct ri_finding *a, const struct ri_finding *b)
@@ -47,7 +47,7 @@ static int compare(const void *a, const void *b)
 	if (order)
 		return order;
 	if (x->status != y->status)
-		return x->status == RI_FINDING_SURE ? -1 : 1;
+		return x->status < y->status ? -1 : 1;
 	return (x > y) - (x < y);
 }
 
@@ -71,9 +71,11 @@ static void write_title(FILE *stream, const struct ri_analysis *analysis,
 
 	if (finding->object != RI_NONE && ri_report_shows_names(options))
 		name = ri_object_name(analysis, finding->object);
-	fprintf(stream, "%s%s%s%s: ", ri_text_colour(options, finding->check->severity),
+	fprintf(stream, "%s%s%s%s: ", ri_text_colour(options, ri_finding_severity(finding)),
 		finding->check->code, ri_text_plain(options),
-		finding->status == RI_FINDING_UNCHECKED ? " (could not check)" : "");
+		finding->status == RI_FINDING_UNCHECKED ? " (could not check)"
+		: finding->status == RI_FINDING_IN_FLUX ? " (in flux)"
+							: "");
 	fputs(summary, stream);
 	if (name && *name)
 		fprintf(stream, " \"%s\"", name);

@@ -55,7 +55,15 @@ const char *ri_words_severity(enum ri_severity severity)
 
 const char *ri_words_status(enum ri_finding_status status)
 {
-	return status == RI_FINDING_SURE ? "sure" : "unchecked";
+	switch (status) {
+	case RI_FINDING_SURE:
+		return "sure";
+	case RI_FINDING_IN_FLUX:
+		return "in-flux";
+	case RI_FINDING_UNCHECKED:
+		break;
+	}
+	return "unchecked";
 }
 
 const char *ri_words_link_kind(enum ri_link_kind kind)

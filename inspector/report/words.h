@@ -16,7 +16,7 @@ char *ri_words_clean(const char *text);
 
 /* "note", "warning", "error". */
 const char *ri_words_severity(enum ri_severity severity);
-/* "sure", "unchecked". */
+/* "sure", "unchecked", "in-flux". */
 const char *ri_words_status(enum ri_finding_status status);
 /* "list", "tree", ... */
 const char *ri_words_link_kind(enum ri_link_kind kind);

@@ -14,7 +14,8 @@
  * fixtures/README.md has the format of TRUTH.
  *
  * A finding and an expectation are compared by one text, "CODE TYPE group=NAME"
- * ("-" for null; an expected group "*" fits every one); a finding that could not be checked has "?" after its code.
+ * ("-" for null; an expected group "*" fits every one); a finding that could not be
+ * checked has "?" after its code, one in flux "~".
  * The number of findings is small: lists are searched one by one.
  */
 #include <stdarg.h>
@@ -178,9 +179,12 @@ static const char *text_of(const json_t *finding, const char *key)
 	return text && *text ? text : "-";
 }
 
-static bool is_sure(const json_t *finding)
+/* What stands behind the code of a finding that is not sure. */
+static const char *mark_of(const json_t *finding)
 {
-	return !strcmp(text_of(finding, "status"), "sure");
+	const char *status = text_of(finding, "status");
+
+	return !strcmp(status, "sure") ? "" : !strcmp(status, "in-flux") ? "~" : "?";
 }
 
 /* Counts a finding as what was expected, by its group or by any. */
@@ -188,7 +192,7 @@ static void tally_finding(struct tally *expected, const json_t *finding)
 {
 	char text[400], any[402];
 	int head = snprintf(text, sizeof(text), "%s%s %s group=", text_of(finding, "code"),
-			    is_sure(finding) ? "" : "?", text_of(finding, "type"));
+			    mark_of(finding), text_of(finding, "type"));
 
 	snprintf(any, sizeof(any), "%s*", text);
 	for (size_t i = 0; i < expected->count; i++)
@@ -256,7 +260,7 @@ static int agree(int count, char **paths)
 				char text[400];
 
 				snprintf(text, sizeof(text), "%s%s %s", text_of(finding, "code"),
-					 is_sure(finding) ? "" : "?", text_of(finding, "address"));
+					 mark_of(finding), text_of(finding, "address"));
 				item = tally_get(&tally, text);
 				*(side ? &item->seen : &item->wanted) += 1;
 			}
