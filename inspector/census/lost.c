@@ -33,6 +33,7 @@
 #include "census/extents.h"
 #include "census/finder.h"
 #include "census/type_walk.h"
+#include "profile/infer.h"
 
 #define EVIDENT_SCORE 3
 #define SCORE_OBJECT 2       /* a pointer to an object of its type */
@@ -537,6 +538,7 @@ static bool is_named_by_user(const struct ri_layout *layout, uint32_t type)
 	const struct ri_convention *c = &layout->conventions.items[convention];
 
 	return c->mark.file && strncmp(c->mark.file, "<builtin>", strlen("<builtin>")) &&
+	       !ri_convention_is_inferred(c) &&
 	       (c->base != convention ||
 		(!c->is_header && ri_types_are_same(c->type, layout->types.items[type].type)));
 }

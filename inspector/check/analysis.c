@@ -108,6 +108,7 @@ static void drop_census(struct ri_analysis *analysis)
 {
 	ri_graph_destroy(analysis->graph);
 	ri_ownership_destroy(analysis->ownership);
+	free(analysis->fits);
 	ri_holders_destroy(analysis->holders);
 	ri_population_destroy(analysis->population);
 	ri_shapes_destroy(analysis->shapes);
@@ -127,6 +128,8 @@ static void take_census_with(struct ri_analysis *analysis, const struct ri_lost 
 				  analysis->heap, analysis->population, analysis->shapes,
 				  choose_thread_count(thread_count), gaps);
 	end_stage(analysis, "holders", since);
+	analysis->fits = ri_standings_create(analysis->layout, analysis->population,
+					     analysis->holders, analysis->shapes, gaps);
 	analysis->graph = ri_graph_create(analysis->holders, analysis->population, analysis->heap);
 	end_stage(analysis, "graph", since);
 }
@@ -194,8 +197,59 @@ static void run_checks(struct ri_analysis *analysis)
 			analysis->layout->types.count
 				? "no counted type was found: the profiles apply to types of this "
 				  "program, but no object or group of them is in memory"
+				: analysis->inference
+				? "no counted type was found: no profile applies to this program's "
+				  "types, and none looks counted; name one with --profile"
 				: "no counted type was found: no profile applies to this program's "
 				  "types; name one with --profile");
+}
+
+static void bind(struct ri_analysis *analysis, struct ri_gaps *gaps)
+{
+	analysis->layout = ri_layout_create((const struct ri_profile *const *)analysis->profiles,
+					    analysis->profile_is_user, analysis->profile_count,
+					    analysis->types, analysis->modules, gaps);
+}
+
+/* Binds the profiles; then, unless the user knows better, looks for counted types that none
+ * of them covers and binds again with what was found. */
+static struct ri_error *bind_profiles(struct ri_analysis *analysis,
+				      const struct ri_analysis_options *options, double *since)
+{
+	const struct ri_infer_options infer = { .is_all = options->infer == RI_INFER_ALL };
+	bool has_user_profile = options->profile_paths && options->profile_paths[0];
+	struct ri_profile *profile = NULL;
+	struct ri_error *error;
+	struct ri_gaps gaps;
+
+	ri_gaps_init(&gaps);
+	bind(analysis, &gaps);
+	end_stage(analysis, "layout", since);
+	if (options->infer == RI_INFER_NONE ||
+	    (options->infer == RI_INFER_AUTO && has_user_profile)) {
+		ri_gaps_move(&analysis->gaps, &gaps);
+		return NULL;
+	}
+	analysis->inference = ri_inference_create(analysis->types, analysis->modules,
+						  analysis->layout, &infer);
+	error = ri_inference_profile(analysis->inference, analysis->types, &infer, &profile);
+	if (error) {
+		ri_gaps_add(&gaps, RI_GAP_MATTERS, "profile",
+			    "what was found by shape is no profile: %s", error->message);
+		ri_error_destroy(error);
+	}
+	end_stage(analysis, "inference", since);
+	if (profile) {
+		/* what binding could not do without it, it says again */
+		ri_gaps_deinit(&gaps);
+		ri_gaps_init(&gaps);
+		ri_layout_destroy(analysis->layout);
+		add_profile(analysis, profile, false);
+		bind(analysis, &gaps);
+		end_stage(analysis, "layout", since);
+	}
+	ri_gaps_move(&analysis->gaps, &gaps);
+	return NULL;
 }
 
 /* All that depends on the program rather than on what its memory holds. */
@@ -223,11 +277,7 @@ static struct ri_error *open_stages(struct ri_analysis *analysis,
 	end_stage(analysis, "modules", &since);
 	analysis->types = ri_types_create(analysis->modules, &analysis->gaps);
 	end_stage(analysis, "types", &since);
-	analysis->layout = ri_layout_create((const struct ri_profile *const *)analysis->profiles,
-					    analysis->profile_is_user, analysis->profile_count,
-					    analysis->types, analysis->modules, &analysis->gaps);
-	end_stage(analysis, "layout", &since);
-	return NULL;
+	return bind_profiles(analysis, options, &since);
 }
 
 struct ri_error *ri_analysis_open(const struct ri_analysis_options *options,
@@ -240,6 +290,7 @@ struct ri_error *ri_analysis_open(const struct ri_analysis_options *options,
 	analysis->is_strict = options->is_strict;
 	analysis->is_at_exit = options->is_at_exit;
 	analysis->checks = options->checks ? options->checks : ri_checks;
+	analysis->infer_mode = options->infer;
 	error = open_stages(analysis, options);
 	if (error) {
 		ri_analysis_destroy(analysis);
@@ -280,6 +331,7 @@ void ri_analysis_destroy(struct ri_analysis *analysis)
 	drop_census(analysis);
 	ri_heap_destroy(analysis->heap);
 	ri_layout_destroy(analysis->layout);
+	ri_inference_destroy(analysis->inference);
 	for (size_t i = 0; i < analysis->profile_count; i++)
 		ri_profile_destroy(analysis->profiles[i]);
 	free(analysis->profiles);

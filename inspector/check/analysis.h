@@ -18,16 +18,24 @@
 #include "census/population.h"
 #include "census/shapes.h"
 #include "check/finding.h"
+#include "check/standing.h"
 #include "debug/modules.h"
 #include "debug/types.h"
 #include "debug/unwind.h"
 #include "heap/heap.h"
 #include "learn/ownership.h"
+#include "profile/infer.h"
 #include "profile/layout.h"
 #include "profile/profile.h"
 #include "target/target.h"
 
 struct ri_check;
+
+enum ri_infer_mode {
+	RI_INFER_AUTO,           /* where the user named no profile */
+	RI_INFER_NONE,
+	RI_INFER_ALL,            /* with what is only possible, and whatever profiles there are */
+};
 
 struct ri_analysis_options {
 	const char *core_path;   /* or null: `pid` */
@@ -36,6 +44,7 @@ struct ri_analysis_options {
 	struct ri_modules_options modules;
 	const char *const *profile_paths; /* null-terminated, or null */
 	bool no_builtin_profiles;
+	enum ri_infer_mode infer;
 	unsigned thread_count;   /* 0: as many as there are processors, at most 8 */
 	bool is_strict;          /* presumed-untouched memory counts as missing */
 	bool is_at_exit;         /* the program is ending: what is still alive is a finding */
@@ -64,11 +73,13 @@ struct ri_analysis {
 	bool *profile_is_user;
 	size_t profile_count;
 	struct ri_layout *layout;
+	struct ri_inference *inference; /* counted types by their shape; null: not looked for */
 	struct ri_heap *heap;
 	struct ri_shapes *shapes;
 	struct ri_population *population;
 	struct ri_holders *holders;
 	struct ri_ownership *ownership; /* of the types whose holders were weighed by it; or null */
+	struct ri_type_fit *fits; /* per type of the population; null: all are declared */
 	struct ri_graph *graph;
 	struct ri_lost *lost;    /* what may be lost objects; null: not looked for */
 	uint8_t *causes;         /* per object, see check/cause.h; null: found when asked for */
@@ -76,6 +87,7 @@ struct ri_analysis {
 	struct ri_stage_time stages[RI_STAGE_MAX];
 	size_t stage_count;
 	bool is_strict, is_at_exit;
+	enum ri_infer_mode infer_mode;
 	const struct ri_check *const *checks;
 };
 

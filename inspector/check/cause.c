@@ -16,6 +16,8 @@
  *   count impossible, saturated  bad-count
  *   count dead                   bad-count where something certain holds it, else nothing
  *
+ * Of types that were found by their shape less is said: see find_cause().
+ *
  * A group whose own head lies in freed memory makes no dead members: both are
  * gone, and what is left of the list is nobody's.
  */
@@ -54,7 +56,7 @@ static bool has_owner_besides_groups(const struct ri_analysis *analysis, uint32_
 	return certain > 0;
 }
 
-static enum ri_object_cause find_cause(const struct ri_analysis *analysis, uint32_t object)
+static enum ri_object_cause find_own_cause(const struct ri_analysis *analysis, uint32_t object)
 {
 	const struct ri_population *population = analysis->population;
 	uint32_t state = population->objects[object].state;
@@ -80,6 +82,28 @@ static enum ri_object_cause find_cause(const struct ri_analysis *analysis, uint3
 	if (state & RI_OBJECT_COUNT_DEAD)
 		return is_held ? RI_CAUSE_BAD_COUNT : RI_CAUSE_DEAD;
 	return RI_CAUSE_NONE;
+}
+
+/* The same for a type that was found by its shape: what its members mean is a guess,
+ * so that of what is wrong with it only what memory bears out is said. */
+static enum ri_object_cause find_cause(const struct ri_analysis *analysis, uint32_t object)
+{
+	enum ri_object_cause cause = find_own_cause(analysis, object);
+
+	switch (ri_object_standing(analysis, object)) {
+	case RI_STANDING_REFUTED:
+		return RI_CAUSE_EXEMPT;
+	case RI_STANDING_UNDECIDED:
+		return cause == RI_CAUSE_NONE || cause == RI_CAUSE_DEAD ? cause : RI_CAUSE_EXEMPT;
+	case RI_STANDING_SUPPORTED:
+		if (cause == RI_CAUSE_BAD_COUNT &&
+		    !(analysis->population->objects[object].state & RI_OBJECT_COUNT_DEAD) &&
+		    !ri_object_count_is_suspect(analysis, object))
+			return RI_CAUSE_EXEMPT;
+		return cause;
+	default:
+		return cause;
+	}
 }
 
 enum ri_object_cause ri_object_cause(const struct ri_analysis *analysis, uint32_t object)

@@ -7,6 +7,8 @@
  * A leaked object that nothing holds has a surplus for the same cause as it is
  * unreachable; that finding names this code, and there is none of its own.
  *
+ * Types that were found by their shape and that memory does not support are left out.
+ *
  * Objects of a type whose counts are nearly all off by one constant (policy)
  * are left to that note where they have exactly that constant.
  *
@@ -52,7 +54,8 @@ static bool is_off(const struct ri_analysis *analysis, uint32_t object, int64_t 
 {
 	uint32_t held = analysis->holders->certain[object];
 
-	if (!residual || ri_object_cause(analysis, object) != RI_CAUSE_NONE)
+	if (!residual || ri_object_cause(analysis, object) != RI_CAUSE_NONE ||
+	    ri_object_standing(analysis, object) == RI_STANDING_UNDECIDED)
 		return false;
 	if (residual > 0 && (analysis->population->objects[object].state & RI_OBJECT_NOT_LEAK))
 		return false;

@@ -45,6 +45,7 @@ static bool is_voter(const struct ri_analysis *analysis, uint32_t object)
 {
 	return (ri_object_cause(analysis, object) == RI_CAUSE_NONE ||
 		merely_counts_as_dead(analysis, object)) &&
+	       ri_object_standing(analysis, object) != RI_STANDING_UNDECIDED &&
 	       !(analysis->population->objects[object].state & RI_OBJECT_NOT_LEAK) &&
 	       (analysis->holders->certain[object] || analysis->holders->possible[object]) &&
 	       !ri_object_is_unreachable(analysis, object);

@@ -15,8 +15,9 @@ bool ri_analysis_has_counted(const struct ri_analysis *analysis)
 {
 	const struct ri_population *population = analysis->population;
 
-	if (population && population->object_count)
-		return true;
+	for (uint32_t o = 0; population && o < population->object_count; o++)
+		if (ri_object_standing(analysis, o) != RI_STANDING_REFUTED)
+			return true;
 	for (size_t g = 0; population && g < population->group_count; g++)
 		if (!(population->groups[g].state & RI_GROUP_UNINITIALISED))
 			return true;

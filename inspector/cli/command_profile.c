@@ -43,6 +43,28 @@ static void print_merged(FILE *out, const struct ri_profile *const *profiles, si
 	ri_vec_deinit(&whole.encodings);
 }
 
+/* Why the types are there that no profile of a person declares. */
+static void print_inferred(FILE *out, const struct ri_analysis *analysis)
+{
+	const struct ri_inference *inference = analysis->inference;
+	bool is_all = analysis->infer_mode == RI_INFER_ALL;
+
+	for (size_t i = 0; inference && i < inference->types.count; i++) {
+		const struct ri_inferred_type *type = &inference->types.items[i];
+		char *why, *line;
+
+		if (!ri_inferred_is_in_force(type, is_all))
+			continue;
+		why = ri_command_reason_words(&type->counts[0]);
+		/* on one line whatever the names hold */
+		line = ri_string_escape(why);
+		fprintf(out, "# inferred: %s.%s, %d points: %s\n", type->name,
+			type->counts[0].path, type->counts[0].score, line);
+		free(line);
+		free(why);
+	}
+}
+
 /* With a target: what bound to it, and what did not. */
 static void print_bound(FILE *out, const struct ri_analysis *analysis)
 {
@@ -66,6 +88,7 @@ static void print_bound(FILE *out, const struct ri_analysis *analysis)
 		fprintf(out, "# unbound: %s:%u:%u: %s\n", unbound->mark.file, unbound->mark.line,
 			unbound->mark.column, unbound->message);
 	}
+	print_inferred(out, analysis);
 	print_merged(out, in_force, count);
 	free(in_force);
 }

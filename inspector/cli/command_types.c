@@ -28,8 +28,11 @@ static struct type_tally *tally_types(const struct ri_population *population)
 	return tallies;
 }
 
-static const char *type_source(const struct ri_counted_type *type)
+static const char *type_source(const struct ri_counted_type *type,
+			       const struct ri_convention *convention)
 {
+	if (ri_convention_is_inferred(convention))
+		return "DWARF, shape";
 	if (type->is_from_descriptor)
 		return type->type ? "descriptor, DWARF" : "descriptor";
 	return type->type ? "DWARF" : "fixed layout";
@@ -43,7 +46,7 @@ static void add_type_row(struct ri_listing *listing, const struct ri_analysis *a
 	char objects[CELL_BYTES], live[CELL_BYTES], size[CELL_BYTES], header[CELL_BYTES],
 		count[CELL_BYTES];
 	const char *cells[] = { type->name, objects, live, size, header, count, convention->name,
-				type_source(type) };
+				type_source(type, convention) };
 
 	snprintf(objects, sizeof(objects), "%" PRIu64, tally->all);
 	snprintf(live, sizeof(live), "%" PRIu64, tally->live);
@@ -89,8 +92,8 @@ const struct ri_command ri_command_types = {
 	.help = "A row per counted type: how many objects there are and how many are alive, the "
 		"struct's size, the offsets of the header and of the count from the address that "
 		"handles point at (negative: in front of it), the convention, and whether the "
-		"type is known from debug information, from a descriptor in memory, or from a "
-		"fixed layout.",
+		"type is known from debug information (by a profile, or by its shape alone: see "
+		"'inferred'), from a descriptor in memory, or from a fixed layout.",
 	.needs_target = true,
 	.max_words = 1,
 	.run = run_types,

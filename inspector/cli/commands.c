@@ -13,7 +13,8 @@
 #include "report/words.h"
 
 const struct ri_command *const ri_commands[] = {
-	&ri_command_check,   &ri_command_types,  &ri_command_objects, &ri_command_show,
+	&ri_command_check,   &ri_command_types,  &ri_command_inferred, &ri_command_objects,
+	&ri_command_show,
 	&ri_command_groups,  &ri_command_group,  &ri_command_holders, &ri_command_why,
 	&ri_command_leaks,   &ri_command_cycles, &ri_command_ownership, &ri_command_coverage,
 	&ri_command_profile, &ri_command_help,   &ri_command_gdb_session, NULL,

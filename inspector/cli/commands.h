@@ -15,7 +15,7 @@ extern const struct ri_command ri_command_check, ri_command_types, ri_command_ob
 	ri_command_show, ri_command_groups, ri_command_group, ri_command_holders, ri_command_why,
 	ri_command_leaks, ri_command_cycles, ri_command_ownership, ri_command_coverage,
 	ri_command_profile,
-	ri_command_help, ri_command_gdb_session;
+	ri_command_help, ri_command_gdb_session, ri_command_inferred;
 
 /* Parses `text` as an address and gives the counted object there.
  * RI_ERROR_USAGE or RI_ERROR_NOT_FOUND. */
@@ -40,5 +40,8 @@ bool ri_filter_has_object(const struct ri_analysis *analysis,
 /* The object's state and group memberships in words, owned by the caller. */
 char *ri_command_state_words(uint32_t state);
 char *ri_command_group_words(const struct ri_population *population, uint32_t object);
+
+/* Why a member is taken for a count, with points; owned by the caller. */
+char *ri_command_reason_words(const struct ri_inferred_count *count);
 
 #endif

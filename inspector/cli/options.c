@@ -34,6 +34,7 @@ enum {
 	OPT_THREADS, OPT_TIMINGS, OPT_TIME_LIMIT, OPT_MAX_MEMORY, OPT_CONFINE,
 	OPT_COLOUR, OPT_FORMAT, OPT_SHOW_NAMES, OPT_TYPE,
 	OPT_GROUP, OPT_NAME, OPT_INDEX, OPT_OBJECT, OPT_CODE, OPT_LIMIT,
+	OPT_INFER, OPT_NO_INFER,
 };
 
 static const struct argp_option report_options[] = {
@@ -149,6 +150,11 @@ static const struct argp_option global_options[] = {
 	{ 0, 0, 0, 0, "Analysis:", 10 },
 	{ "profile", OPT_PROFILE, "FILE", 0, "add the conventions in FILE (repeatable)", 0 },
 	{ "no-builtin", OPT_NO_BUILTIN, 0, 0, "leave the built-in profiles out", 0 },
+	{ "infer", OPT_INFER, "WHAT", 0,
+	  "counted types found by their shape: auto (default: what is clear, where no --profile is "
+	  "given), all (with what is only possible, and beside profiles), none",
+	  0 },
+	{ "no-infer", OPT_NO_INFER, 0, 0, "the same as --infer=none", 0 },
 	{ "strict", OPT_STRICT, 0, 0,
 	  "memory that is absent and presumed never touched counts as missing", 0 },
 	{ "at-exit", OPT_AT_EXIT, 0, 0,
@@ -221,6 +227,20 @@ static error_t parse_size(struct argp_state *state, const char *text, uint64_t *
 	return 0;
 }
 
+static error_t parse_infer(struct argp_state *state, struct ri_options *options, const char *text)
+{
+	static const char *const names[] = { "auto", "none", "all" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (!strcmp(text, names[i])) {
+			options->infer = (enum ri_infer_mode)i;
+			return 0;
+		}
+	}
+	argp_error(state, "--infer takes auto, all or none, not '%s'", text);
+	return EINVAL;
+}
+
 bool ri_options_is_targetless(const char *word)
 {
 	const struct ri_command *command = ri_command_find(word);
@@ -291,6 +311,11 @@ static error_t parse_global_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPT_NO_BUILTIN:
 		options->no_builtin_profiles = true;
+		return 0;
+	case OPT_INFER:
+		return parse_infer(state, options, arg);
+	case OPT_NO_INFER:
+		options->infer = RI_INFER_NONE;
 		return 0;
 	case OPT_STRICT:
 		options->is_strict = true;

@@ -39,6 +39,7 @@ struct ri_options {
 	const char *exe_path, *sysroot, *output_path;
 	RI_VEC(const char *) profile_paths; /* null-terminated once parsed */
 	RI_VEC(const char *) debug_dirs;    /* null-terminated once parsed */
+	enum ri_infer_mode infer;
 	bool no_builtin_profiles, is_interactive, is_strict, is_at_exit,
 		show_timings;
 	unsigned thread_count;   /* 0: by the number of processors */

@@ -69,6 +69,8 @@ static char *command_prefix(const struct ri_options *options)
 		append_word(&text, "--profile=", options->profile_paths.items[i]);
 	if (options->no_builtin_profiles)
 		append_word(&text, "", "--no-builtin");
+	if (options->infer != RI_INFER_AUTO)
+		append_word(&text, "", options->infer == RI_INFER_ALL ? "--infer=all" : "--no-infer");
 	if (options->is_strict)
 		append_word(&text, "", "--strict");
 	if (options->is_at_exit)

@@ -61,6 +61,7 @@ struct ri_error *ri_session_analyse(const struct ri_options *options, unsigned c
 		},
 		.profile_paths = options->profile_paths.items,
 		.no_builtin_profiles = options->no_builtin_profiles,
+		.infer = options->infer,
 		.thread_count = options->thread_count,
 		.is_strict = options->is_strict,
 		.is_at_exit = options->is_at_exit,

@@ -95,3 +95,17 @@ bool ri_tag_is_aggregate(int tag)
 {
 	return ri_tag_is_struct(tag) || tag == DW_TAG_union_type;
 }
+
+bool ri_die_is_of_c(Dwarf_Die *unit)
+{
+	switch (dwarf_srclang(unit)) {
+	case DW_LANG_C:
+	case DW_LANG_C89:
+	case DW_LANG_C99:
+	case DW_LANG_C11:
+	case 0x002c: /* DW_LANG_C17, newer than some <dwarf.h> */
+		return true;
+	default:
+		return false;
+	}
+}

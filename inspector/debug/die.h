@@ -40,6 +40,9 @@ bool ri_die_signature(Dwarf_Die *die, unsigned attribute, uint64_t *ret);
  */
 bool ri_die_next_child(Dwarf_Die *parent, bool is_first, Dwarf_Die *child);
 
+/* Whether a unit is written in C, where structs hold no functions. */
+bool ri_die_is_of_c(Dwarf_Die *unit);
+
 bool ri_tag_is_aggregate(int tag);      /* struct, class, interface, union */
 bool ri_tag_is_struct(int tag);         /* struct, class, interface */
 

@@ -321,6 +321,7 @@ static struct ri_type_node *load_new(struct loader *loader, Dwarf_Die *die, bool
 
 	ri_die_map_put(types->nodes, die->addr, node);
 	node->tag = dwarf_tag(die);
+	node->die = ri_die_of(die);
 	node->type.die_offset = dwarf_dieoffset(die);
 	node->type.name = qualified_name(types, die, scope);
 	if (!is_complete) {

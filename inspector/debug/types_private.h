@@ -14,6 +14,7 @@ struct ri_type_node {
 	int tag;                 /* DW_TAG_*, for spelling; 0: void or unknown */
 	bool is_loading;         /* it is being loaded further up the call stack */
 	bool is_named_by_typedef; /* an anonymous struct that goes by its typedef's name */
+	struct ri_die die;       /* its own; null address: none */
 	bool has_target;         /* pointer, array, typedef, qualified, function */
 	struct ri_die target_die; /* null address: void */
 	struct ri_type_node *target; /* null: not loaded yet */

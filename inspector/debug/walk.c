@@ -348,23 +348,9 @@ static void walk_children(struct walk *walk, Dwarf_Die *parent, const char *scop
 		walk->is_damaged = true;
 }
 
-static bool is_c_unit(Dwarf_Die *unit)
-{
-	switch (dwarf_srclang(unit)) {
-	case DW_LANG_C:
-	case DW_LANG_C89:
-	case DW_LANG_C99:
-	case DW_LANG_C11:
-	case 0x002c: /* DW_LANG_C17, newer than some <dwarf.h> */
-		return true;
-	default:
-		return false;
-	}
-}
-
 static void walk_unit(struct walk *walk, Dwarf_Die *unit)
 {
-	walk->is_c = is_c_unit(unit);
+	walk->is_c = ri_die_is_of_c(unit);
 	walk->last_addr = unit->addr;
 	walk->is_damaged = false;
 	walk_children(walk, unit, NULL, false, 0);

@@ -263,19 +263,30 @@ static void grow_names(struct search *search)
 			(uint32_t)i;
 }
 
-/* Another struct of the same name has the name: say whose this is. */
-static const char *distinct_name(struct search *search, const char *name,
-				 const struct ri_type *type)
+static bool is_same_type(const struct ri_counted_type *a, const struct ri_counted_type *b)
 {
-	struct ri_strings *strings = search->binder->layout->strings;
-	const char *path = type && type->module ? type->module->path : NULL;
-	const char *slash = path ? strrchr(path, '/') : NULL;
-	const char *longer = path ? ri_strings_format(strings, "%s@%s", name,
-						      slash ? slash + 1 : path) : name;
+	return a->size_bytes == b->size_bytes && a->convention == b->convention &&
+	       a->header_offset == b->header_offset;
+}
 
-	for (unsigned i = 2; search->by_name[name_slot(search, longer)] != RI_LAYOUT_NONE; i++)
-		longer = ri_strings_format(strings, "%s#%u", name, i);
-	return longer;
+/* Another struct of the same name has the name: says whose this is.  The name may be one
+ * that the same struct got when it was seen before. */
+static const char *distinct_name(struct search *search, const struct ri_counted_type *type)
+{
+	const struct ri_layout *layout = search->binder->layout;
+	struct ri_strings *strings = layout->strings;
+	const char *path = type->type && type->type->module ? type->type->module->path : NULL;
+	const char *slash = path ? strrchr(path, '/') : NULL;
+	const char *longer = path ? ri_strings_format(strings, "%s@%s", type->name,
+						      slash ? slash + 1 : path) : type->name;
+
+	for (unsigned i = 2;; i++) {
+		uint32_t index = search->by_name[name_slot(search, longer)];
+
+		if (index == RI_LAYOUT_NONE || is_same_type(&layout->types.items[index], type))
+			return longer;
+		longer = ri_strings_format(strings, "%s#%u", type->name, i);
+	}
 }
 
 /* Adds a counted type; the index of the one that there is already where it is the
@@ -289,14 +300,12 @@ static uint32_t add_type(struct search *search, const struct ri_counted_type *fr
 	grow_names(search);
 	type.name = ri_bind_text(search->binder, type.name);
 	index = search->by_name[name_slot(search, type.name)];
-	if (index != RI_LAYOUT_NONE) {
-		const struct ri_counted_type *other = &layout->types.items[index];
-
-		if (other->size_bytes == type.size_bytes && other->convention == type.convention &&
-		    other->header_offset == type.header_offset)
-			return index;
-		type.name = distinct_name(search, type.name, type.type);
+	if (index != RI_LAYOUT_NONE && !is_same_type(&layout->types.items[index], &type)) {
+		type.name = distinct_name(search, &type);
+		index = search->by_name[name_slot(search, type.name)];
 	}
+	if (index != RI_LAYOUT_NONE)
+		return index;
 	index = (uint32_t)layout->types.count;
 	search->by_name[name_slot(search, type.name)] = index;
 	*ri_push(&layout->types) = type;

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* `inferred`: what the shapes of structs say: members that are or may be reference
+ * counts, why, and what memory says to it. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/commands.h"
+
+#define CELL_BYTES 32
+
+/* What memory says of the types that are counted by one inferred struct. */
+struct outcome {
+	uint64_t objects, fitting;
+	bool is_supported, is_undecided, is_refuted;
+};
+
+static struct outcome *take_outcomes(const struct ri_analysis *analysis)
+{
+	const struct ri_inference *inference = analysis->inference;
+	struct outcome *outcomes = ri_calloc(inference->types.count, sizeof(*outcomes));
+
+	for (size_t t = 0; analysis->fits && t < analysis->population->type_count; t++) {
+		const struct ri_type_fit *fit = &analysis->fits[t];
+		size_t found = fit->objects ? ri_inference_find(inference, analysis->layout,
+								&analysis->population->types[t])
+					    : SIZE_MAX;
+
+		if (found == SIZE_MAX)
+			continue;
+		outcomes[found].objects += fit->objects;
+		outcomes[found].fitting += fit->fitting;
+		outcomes[found].is_supported |= fit->standing == RI_STANDING_SUPPORTED;
+		outcomes[found].is_undecided |= fit->standing == RI_STANDING_UNDECIDED;
+		outcomes[found].is_refuted |= fit->standing == RI_STANDING_REFUTED;
+	}
+	return outcomes;
+}
+
+static const char *state_words(const struct ri_inferred_type *type,
+			       const struct ri_inferred_count *count,
+			       const struct outcome *outcome)
+{
+	if (type->state == RI_INFERRED_COVERED)
+		return "covered";
+	if (count != type->counts && count->score >= RI_INFER_ACCEPT)
+		return "secondary";
+	if (outcome->is_undecided)
+		return "undecided";
+	if (outcome->is_supported)
+		return "supported";
+	if (outcome->is_refuted)
+		return "fits no object";
+	return count->score >= RI_INFER_ACCEPT ? "accepted" : "possible";
+}
+
+char *ri_command_reason_words(const struct ri_inferred_count *count)
+{
+	char *text = ri_strdup(""), *longer;
+
+	for (size_t i = 0; i < count->reason_count; i++) {
+		longer = ri_format("%s%s%+d %s", text, *text ? "; " : "", count->reasons[i].points,
+				   count->reasons[i].text);
+		free(text);
+		text = longer;
+	}
+	return text;
+}
+
+static void add_rows(struct ri_listing *listing, const struct ri_inferred_type *type,
+		     const struct outcome *outcome)
+{
+	for (size_t i = 0; i < type->count_count; i++) {
+		const struct ri_inferred_count *count = &type->counts[i];
+		char offset[CELL_BYTES], points[CELL_BYTES], objects[CELL_BYTES] = "",
+			fitting[CELL_BYTES] = "";
+		char *why = ri_command_reason_words(count);
+		const char *cells[] = { type->name, count->path, offset, points,
+					state_words(type, count, outcome), objects, fitting,
+					type->convention, type->module, why };
+
+		snprintf(offset, sizeof(offset), "%" PRIu64, count->offset_bits / 8);
+		snprintf(points, sizeof(points), "%d", count->score);
+		if (!i && type->state != RI_INFERRED_COVERED) {
+			snprintf(objects, sizeof(objects), "%" PRIu64, outcome->objects);
+			snprintf(fitting, sizeof(fitting), "%" PRIu64, outcome->fitting);
+		}
+		ri_listing_add(listing, cells);
+		free(why);
+	}
+}
+
+static struct ri_error *run_inferred(struct ri_command_context *context, int word_count,
+				     char **words, int *ret_status)
+{
+	static const struct ri_column columns[] = {
+		{ "type", false },    { "member", false },  { "offset", true },
+		{ "points", true },   { "state", false },   { "objects", true },
+		{ "fitting", true },  { "convention", false }, { "module", false },
+		{ "reasons", false },
+	};
+	const struct ri_inference *inference = context->analysis->inference;
+	struct ri_listing *listing;
+	struct outcome *outcomes;
+
+	(void)ret_status;
+	if (!inference)
+		return ri_error_create(RI_ERROR_NOT_FOUND,
+				       "shapes were not looked at: --profile or --no-infer was given "
+				       "(--infer=all looks at them all the same)");
+	outcomes = take_outcomes(context->analysis);
+	listing = ri_listing_create(context->out, context->request.format, "inferred", columns,
+				    sizeof(columns) / sizeof(columns[0]), &context->report);
+	for (size_t i = 0; i < inference->types.count; i++)
+		if (!word_count || !strcmp(inference->types.items[i].name, words[0]))
+			add_rows(listing, &inference->types.items[i], &outcomes[i]);
+	ri_listing_finish(listing);
+	free(outcomes);
+	return NULL;
+}
+
+const struct ri_command ri_command_inferred = {
+	.name = "inferred",
+	.arguments = "[TYPE]",
+	.summary = "counted types found by their shape, and why",
+	.help = "A row per struct member whose declaration looks like a reference count, with "
+		"points and the reasons for them: names, types, pairs of functions like get and "
+		"put. From 6 points a member is accepted; 3 to 5 is possible, and takes part with "
+		"--infer=all alone. Then memory is asked: a type is supported where nine in ten of "
+		"at least 10 objects have a count that fits their holders, undecided where fewer "
+		"do (its counts are not compared, and the result is 'could not check'), and left "
+		"out where no object's count fits. A covered struct is one that a profile knows; a "
+		"secondary count is a struct's second one (weak, internal), which holders do not "
+		"feed. Structs that begin with the same members up to the count share a "
+		"convention. 'profile' prints what is in force in a form that can be edited and "
+		"passed back with --profile.",
+	.needs_target = true,
+	.max_words = 1,
+	.run = run_inferred,
+};

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What was inferred as a profile.  It is written as YAML and parsed back, so that
+ * what is in force is by construction what `profile` prints and a person may edit.
+ *
+ * Words that chain a type's objects to one another are written down as possible
+ * holders: whether being in a list holds a reference is not seen from its type.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/infer_links.h"
+#include "profile/infer_private.h"
+
+#define TYPES_MAX 1500 /* well within what a profile may hold */
+#define POSSIBLE_MAX 4000
+
+/* A text that grows; always ended. */
+struct text {
+	char *items;
+	size_t count, capacity;
+};
+
+struct writing {
+	struct text *out;
+	size_t count;            /* of possible classes */
+};
+
+static void put(struct text *out, const char *more)
+{
+	size_t length = strlen(more);
+
+	out->items = ri_grow(out->items, &out->capacity, out->count + length + 1, 1);
+	memcpy(out->items + out->count, more, length + 1);
+	out->count += length;
+}
+
+static void put_char(struct text *out, char c)
+{
+	const char more[] = { c, '\0' };
+
+	put(out, more);
+}
+
+bool ri_inferred_is_in_force(const struct ri_inferred_type *type, bool is_all)
+{
+	return type->state == RI_INFERRED_ACCEPTED ||
+	       (is_all && type->state == RI_INFERRED_POSSIBLE);
+}
+
+bool ri_convention_is_inferred(const struct ri_convention *convention)
+{
+	return convention->mark.file && !strcmp(convention->mark.file, RI_INFERRED_FILE);
+}
+
+/* Names hold printable characters alone: the scan sees to that. */
+static void put_quoted(struct text *out, const char *text)
+{
+	put_char(out, '"');
+	for (; *text; text++) {
+		if (*text == '"' || *text == '\\')
+			put_char(out, '\\');
+		put_char(out, *text);
+	}
+	put_char(out, '"');
+}
+
+/* A module's name as a shell pattern that means it alone. */
+static void put_module(struct text *out, const char *module)
+{
+	put(out, "\n  module: \"");
+	for (; *module; module++) {
+		if (strchr("*?[\\", *module))
+			put(out, "\\\\");
+		if (*module == '"')
+			put_char(out, '\\');
+		put_char(out, *module);
+	}
+	put_char(out, '"');
+}
+
+static void put_type(struct text *out, const struct ri_inferred_type *type)
+{
+	int least = type->counts[0].score >= RI_INFER_ACCEPT ? RI_INFER_ACCEPT : RI_INFER_POSSIBLE;
+
+	put(out, "- struct: ");
+	put_quoted(out, type->name);
+	if (type->needs_module)
+		put_module(out, type->module);
+	put(out, "\n  counts:");
+	for (size_t i = 0; i < type->count_count; i++) {
+		const struct ri_inferred_count *count = &type->counts[i];
+
+		if (count->score < least || (i && least < RI_INFER_ACCEPT))
+			continue;
+		put(out, "\n  - { member: ");
+		put_quoted(out, count->path);
+		put(out, count->is_negative ? ", negative: true }" : " }");
+	}
+	put_char(out, '\n');
+}
+
+static void put_types(struct text *out, const struct ri_inference *inference, bool is_header, bool is_all)
+{
+	size_t written = 0;
+
+	for (size_t i = 0; i < inference->types.count && written < TYPES_MAX; i++) {
+		const struct ri_inferred_type *type = &inference->types.items[i];
+
+		if (type->is_header != is_header || !ri_inferred_is_in_force(type, is_all))
+			continue;
+		if (!written++)
+			put(out, is_header ? "headers:\n" : "types:\n");
+		put_type(out, type);
+	}
+}
+
+static void put_possible(const char *class_name, void *data)
+{
+	struct writing *writing = data;
+
+	for (const char *p = class_name; *p; p++)
+		if ((unsigned char)*p < 0x20 || (unsigned char)*p > 0x7e || strchr("*?\\", *p))
+			return; /* would not mean itself in a pattern */
+	if (writing->count >= POSSIBLE_MAX)
+		return;
+	put(writing->out, writing->count++ ? ",\n  " : "possible: [\n  ");
+	put_quoted(writing->out, class_name);
+}
+
+static void put_links(struct text *out, const struct ri_inference *inference, struct ri_types *types,
+		      bool is_all)
+{
+	struct writing writing = { out, 0 };
+	struct ri_strings *strings = ri_strings_create();
+
+	for (size_t i = 0; i < inference->types.count; i++) {
+		const struct ri_inferred_type *type = &inference->types.items[i];
+		ri_shape_link_list links = { 0 };
+
+		if (!ri_inferred_is_in_force(type, is_all))
+			continue;
+		ri_shape_links(types, type->type, strings, &links);
+		for (size_t k = 0; k < links.count; k++)
+			ri_shape_link_classes(types, type->name, &links.items[k], put_possible,
+					      &writing);
+		ri_vec_deinit(&links);
+	}
+	if (writing.count)
+		put(out, " ]\n");
+	ri_strings_destroy(strings);
+}
+
+struct ri_error *ri_inference_profile(const struct ri_inference *inference,
+				      struct ri_types *types,
+				      const struct ri_infer_options *options,
+				      struct ri_profile **ret)
+{
+	struct ri_error *error;
+	bool is_any = false;
+	struct text text = { 0 };
+	struct text *out = &text;
+
+	*ret = NULL;
+	for (size_t i = 0; i < inference->types.count && !is_any; i++)
+		is_any = ri_inferred_is_in_force(&inference->types.items[i], options->is_all);
+	if (!is_any)
+		return NULL;
+	put(out, "version: 1\nname: inferred\nabout: counted types found by their shape\n"
+	      "always: true\n");
+	put_types(out, inference, true, options->is_all);
+	put_types(out, inference, false, options->is_all);
+	put_links(out, inference, types, options->is_all);
+	error = ri_profile_parse(RI_INFERRED_FILE, text.items, text.count, ret);
+	free(text.items);
+	return error;
+}
+
+size_t ri_inference_find(const struct ri_inference *inference, const struct ri_layout *layout,
+			 const struct ri_counted_type *type)
+{
+	const struct ri_convention *convention = &layout->conventions.items[type->convention];
+
+	if (!ri_convention_is_inferred(convention) || !convention->type)
+		return SIZE_MAX;
+	for (size_t i = 0; i < inference->types.count; i++)
+		if (ri_structs_are_one(inference->types.items[i].type, convention->type))
+			return i;
+	return SIZE_MAX;
+}
