@@ -144,6 +144,22 @@ static uint32_t interior_doubt(const struct ri_slot *slot)
 									     : RI_EDGE_UNSURE;
 }
 
+/* Whether the object counts no word but those that equal its address, and this is one of
+ * others: registers and stacks may have what a compiler derived from such a word. */
+static bool is_passed_by(const struct ri_classifier *classifier, const struct ri_word *word,
+			 uint32_t o)
+{
+	const struct ri_population *population = classifier->extents->population;
+	const struct ri_layout *layout = classifier->shapes->layout;
+	const struct ri_object *object = &population->objects[o];
+	uint32_t convention = population->types[object->type].convention;
+
+	return layout && convention < layout->conventions.count &&
+	       layout->conventions.items[convention].is_exact &&
+	       (word->object != RI_NONE || word->block != RI_NONE) &&
+	       (word->value & ~7ull) != object->addr;
+}
+
 /* Any other word: an edge to each object that it hits exactly, else to the innermost. */
 static unsigned classify_object(const struct ri_classifier *classifier,
 				const struct ri_word *word, const struct ri_hit *hit,
@@ -159,13 +175,15 @@ static unsigned classify_object(const struct ri_classifier *classifier,
 		enum exactness exactness = how_exact(population, o, word->value);
 
 		any_exact |= exactness != NOT_EXACT;
-		if (exactness != NOT_EXACT && !is_inside(population, o, word->addr))
+		if (exactness != NOT_EXACT && !is_inside(population, o, word->addr) &&
+		    !is_passed_by(classifier, word, o))
 			put(&edges[n++], word, o,
 			    (exactness == EXACT_TAGGED ? RI_EDGE_TAGGED : 0) |
 				    (is_back ? 0 : RI_EDGE_UNTYPED));
 		o = population->objects[o].parent;
 	}
-	if (!any_exact && !is_inside(population, hit->object, word->addr))
+	if (!any_exact && !is_inside(population, hit->object, word->addr) &&
+	    !is_passed_by(classifier, word, hit->object))
 		put(&edges[n++], word, hit->object,
 		    RI_EDGE_INTERIOR | (is_back ? 0 : interior_doubt(word->slot)));
 	return n;
@@ -219,6 +237,8 @@ static unsigned classify_block(const struct ri_classifier *classifier, const str
 	else if (!word->is_link && !is_pointer_slot(word->slot))
 		flags = RI_EDGE_UNTYPED;
 	if (only < RI_EXTENTS_MANY) {
+		if (is_passed_by(classifier, word, only))
+			return 0;
 		put(edge, word, only, flags | RI_EDGE_INTERIOR);
 		return 1;
 	}

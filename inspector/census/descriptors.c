@@ -26,6 +26,10 @@
 #define FRONT_MAX_BYTES 4096
 #define OWNERS_MAX 4096
 #define DESCRIPTORS_MAX 4096 /* some look-ups go through all types of a convention */
+#define OBJECTS_MAX 65536 /* of descriptors that are objects */
+#define SAME_NAMES_MAX 64
+#define META_DEPTH_MAX 8
+#define BASES_MAX 32
 #define TABLE_END UINT64_MAX
 
 struct descriptor {
@@ -70,8 +74,8 @@ void ri_descriptors_bounds(const struct ri_finder *finder, uint64_t *ret_low, ui
  * Validation
  */
 
-/* A string that could name a type, interned; null if it is none. */
-static const char *read_type_name(struct ri_finder *finder, uint64_t addr)
+/* A string that could name a type, interned; null if it is none.  `is_any`: in any script. */
+static const char *read_type_name(struct ri_finder *finder, uint64_t addr, bool is_any)
 {
 	char *text = addr ? ri_image_read_string(finder->image, addr, NAME_MAX_BYTES) : NULL;
 	const char *name = NULL;
@@ -79,12 +83,65 @@ static const char *read_type_name(struct ri_finder *finder, uint64_t addr)
 
 	if (!text)
 		return NULL;
-	for (p = text; isalnum((unsigned char)*p) || (*p && strchr("_:<>,.*&()~ -", *p)); p++)
+	for (p = text; isalnum((unsigned char)*p) || (*p && strchr("_:<>,.*&()~ -", *p)) ||
+		       (is_any && (unsigned char)*p > 0x7f);
+	     p++)
 		;
-	if (!*p && (isalpha((unsigned char)text[0]) || text[0] == '_'))
+	if (!*p && (isalpha((unsigned char)text[0]) || text[0] == '_' || (is_any && text[0])))
 		name = ri_strings_add(finder->shapes->strings, text);
 	free(text);
 	return name;
+}
+
+/* The struct that the profile gives to the descriptor called `name`, or null. */
+static const struct ri_described_struct *find_described(const struct ri_descriptor_rule *rule,
+							const char *name)
+{
+	for (size_t i = 0; name && i < rule->struct_count; i++)
+		if (!strcmp(rule->structs[i].name, name))
+			return &rule->structs[i];
+	return NULL;
+}
+
+/* The struct of the objects of the descriptor at `addr`, or of what it is derived from. */
+static void find_inherited(struct ri_finder *finder, const struct ri_descriptor_rule *rule,
+			   uint64_t addr, struct ri_counted_type *ret)
+{
+	const struct ri_described_struct *found = find_described(rule, ret->name);
+
+	for (unsigned i = 0; !found && addr && i < BASES_MAX; i++) {
+		addr = ri_finder_pointer(finder, addr, &rule->base);
+		if (addr && ri_finder_is_static(finder, addr))
+			found = find_described(rule,
+					       read_type_name(finder,
+							      ri_finder_pointer(finder, addr,
+										&rule->name),
+							      true));
+	}
+	if (!found)
+		return;
+	if (found->least_bytes < ret->size_bytes)
+		ret->least_bytes = found->least_bytes;
+	/* the struct may end in an array of one item that the size leaves out */
+	if (found->type->size_bytes <= ret->size_bytes + 2 * sizeof(uint64_t))
+		ret->type = found->type;
+}
+
+/* What a descriptor says of objects that it describes in full. */
+static void read_description(struct ri_finder *finder, const struct ri_descriptor_rule *rule,
+			     uint64_t addr, struct ri_counted_type *ret)
+{
+	int64_t item_bytes;
+
+	for (size_t i = 0; i < rule->front_count; i++)
+		if (ri_condition_holds(finder->image, addr, &rule->fronts[i].condition))
+			ret->front_bytes += rule->fronts[i].bytes;
+	ret->extent_bytes = ret->front_bytes + ret->size_bytes;
+	if (rule->items.is_present && ri_finder_field(finder, addr, &rule->item_size, &item_bytes) &&
+	    item_bytes > 0)
+		ret->item_bytes = (uint64_t)item_bytes;
+	ret->owns_descriptor = ri_condition_holds(finder->image, addr, &rule->owned_if);
+	find_inherited(finder, rule, addr, ret);
 }
 
 /* Reads what the descriptor says into `ret`; false if it cannot be one. */
@@ -102,16 +159,21 @@ static bool read_descriptor(struct ri_finder *finder, uint32_t convention, uint6
 		is_magic = (uint64_t)magic == rule->magic_live[i];
 	if (!is_magic || !rule->name.is_present || !rule->size.is_present)
 		return false;
-	if (!ri_finder_field(finder, addr, &rule->size, &size) || size <= 0 ||
+	if (!ri_finder_field(finder, addr, &rule->size, &size) ||
+	    (size <= 0 && !rule->meta.is_present) || size < 0 ||
 	    (uint64_t)size > SIZE_MAX_BYTES)
 		return false;
+	/* one that was never used may not have been given the size of what it is derived from */
+	if (rule->meta.is_present && (uint64_t)size < c->size_bytes)
+		size = (int64_t)c->size_bytes;
 	if (rule->header_offset.is_present &&
 	    !ri_finder_field(finder, addr, &rule->header_offset, &offset))
 		return false;
 	if (offset < -FRONT_MAX_BYTES ||
 	    (offset >= 0 && (uint64_t)offset + c->size_bytes > (uint64_t)size))
 		return false;
-	ret->name = read_type_name(finder, ri_finder_pointer(finder, addr, &rule->name));
+	ret->name = read_type_name(finder, ri_finder_pointer(finder, addr, &rule->name),
+				   rule->meta.is_present);
 	ret->convention = convention;
 	ret->header_offset = offset;
 	ret->size_bytes = (uint64_t)size;
@@ -120,6 +182,8 @@ static bool read_descriptor(struct ri_finder *finder, uint32_t convention, uint6
 	ret->descriptor = addr;
 	ret->is_from_descriptor = true;
 	ret->container = RI_LAYOUT_NONE;
+	if (rule->meta.is_present)
+		read_description(finder, rule, addr, ret);
 	return ret->name != NULL;
 }
 
@@ -178,9 +242,12 @@ static const char *unique_name(struct ri_finder *finder, const struct ri_counted
 		name = ri_strings_format(strings, "%s:%llu%+lld", type->name,
 					 (unsigned long long)type->size_bytes,
 					 (long long)type->header_offset);
-	for (unsigned n = 2; is_name_taken(finder, name); n++)
+	for (unsigned n = 2; n < SAME_NAMES_MAX && is_name_taken(finder, name); n++)
 		name = ri_strings_format(strings, "%s:%llu#%u", type->name,
 					 (unsigned long long)type->size_bytes, n);
+	if (is_name_taken(finder, name))
+		name = ri_strings_format(strings, "%s@0x%llx", type->name,
+					 (unsigned long long)type->descriptor);
 	return name;
 }
 
@@ -203,7 +270,8 @@ static uint32_t add_described_type(struct ri_finder *finder, struct ri_counted_t
 		finder->types.items[index].descriptor = described->descriptor;
 		return index;
 	}
-	described->type = find_struct(finder, described->name, described->size_bytes);
+	if (!finder->layout->conventions.items[described->convention].descriptor.meta.is_present)
+		described->type = find_struct(finder, described->name, described->size_bytes);
 	described->name = unique_name(finder, described);
 	index = ri_finder_add_type(finder, described);
 	if (described->type)
@@ -226,20 +294,47 @@ static uint32_t type_by_symbol(struct ri_finder *finder, uint32_t convention, ui
 	return list->count == 1 ? list->types[0] : RI_NONE;
 }
 
+/*
+ * Whether `addr` is an object that describes others: its own descriptor is one that
+ * describes descriptors, and so on to one in a module that describes itself.
+ */
+static bool is_described_descriptor(struct ri_finder *finder,
+				    const struct ri_descriptor_rule *rule, uint64_t addr)
+{
+	uint32_t block = ri_finder_block(finder, addr);
+
+	if (addr % 8 || (block == RI_NONE ? !ri_finder_is_static(finder, addr)
+					  : finder->heap->blocks[block].state != RI_BLOCK_USED))
+		return false;
+	for (unsigned i = 0; i < META_DEPTH_MAX; i++) {
+		uint64_t meta = ri_finder_pointer(finder, addr, &rule->field);
+
+		if (!meta || !ri_condition_holds(finder->image, meta, &rule->meta))
+			return false;
+		if (meta == addr)
+			return ri_finder_is_static(finder, meta);
+		addr = meta;
+	}
+	return false;
+}
+
 static uint32_t judge(struct ri_finder *finder, uint32_t convention, uint64_t addr)
 {
+	const struct ri_descriptor_rule *rule =
+		&finder->layout->conventions.items[convention].descriptor;
 	struct ri_counted_type described = { 0 };
+	size_t most = rule->meta.is_present ? OBJECTS_MAX : DESCRIPTORS_MAX;
 
-	if (!ri_finder_is_static(finder, addr))
+	if (rule->meta.is_present ? !is_described_descriptor(finder, rule, addr)
+				  : !ri_finder_is_static(finder, addr))
 		return RI_NONE;
 	if (finder->layout->conventions.items[convention].descriptor.vtable)
 		return type_by_symbol(finder, convention, addr);
 	if (!read_descriptor(finder, convention, addr, &described))
 		return RI_NONE;
-	if (finder->descriptors->valid_count++ >= DESCRIPTORS_MAX) {
+	if (finder->descriptors->valid_count++ >= most) {
 		ri_gaps_add(finder->gaps, RI_GAP_MATTERS, "census",
-			    "more than %u type descriptors; further ones were not used",
-			    DESCRIPTORS_MAX);
+			    "more than %zu type descriptors; further ones were not used", most);
 		return RI_NONE;
 	}
 	return add_described_type(finder, &described);
@@ -311,7 +406,7 @@ static void read_table(struct ri_finder *finder, struct ri_counted_type *type, u
 			break;
 		owners = ri_grow(owners, &capacity, count + 1, sizeof(*owners));
 		owners[count].offset_bytes = (int64_t)offset;
-		owners[count].name = read_type_name(finder, name);
+		owners[count].name = read_type_name(finder, name, false);
 	}
 	if (count < OWNERS_MAX && ri_reader_u64(&finder->reader, table, &offset) &&
 	    offset == TABLE_END) {

@@ -74,6 +74,9 @@ static inline uint64_t ri_extents_object_end(const struct ri_population *populat
 	uint64_t start = ri_extents_object_start(population, object);
 	uint64_t end = start + population->types[object->type].extent_bytes;
 
+	if (population->extra_words)
+		end += (uint64_t)population->extra_words[object - population->objects] * 8;
+
 	return end < start ? UINT64_MAX : end;
 }
 

@@ -425,7 +425,7 @@ static uint32_t type_at(struct ri_finder *finder, uint32_t convention, uint64_t 
 							     &c->descriptor.field));
 	if (type == RI_NONE)
 		type = expected;
-	if (type == RI_NONE)
+	if (type == RI_NONE && !c->descriptor.meta.is_present)
 		type = ri_finder_decide(finder, convention, header, block);
 	return type;
 }
@@ -460,6 +460,19 @@ static bool is_convincing(struct ri_finder *finder, uint32_t type, uint64_t head
 	       ri_type_start(t, header - (uint64_t)t->header_offset) == b->addr;
 }
 
+/* What describes itself and has a bad descriptor pointer: the header alone, if that is a
+ * type, where all else fits. */
+static uint32_t bare_type_at(struct ri_finder *finder, uint32_t convention, uint64_t header,
+			     uint32_t block)
+{
+	const struct ri_convention *c = &finder->layout->conventions.items[convention];
+
+	if (!c->descriptor.meta.is_present || block == RI_NONE ||
+	    !ri_described_is_at(finder, convention, header, block))
+		return RI_NONE;
+	return ri_shapes_find_counted(finder->shapes, c->type);
+}
+
 uint32_t ri_finder_recognise(struct ri_finder *finder, uint32_t convention, uint64_t header,
 			     uint32_t expected, uint32_t found)
 {
@@ -476,8 +489,10 @@ uint32_t ri_finder_recognise(struct ri_finder *finder, uint32_t convention, uint
 		return RI_NONE;
 	type = type_at(finder, convention, header, block, expected);
 	if (type == RI_NONE)
+		type = bare_type_at(finder, convention, header, block);
+	else if (!is_convincing(finder, type, header, block))
 		return RI_NONE;
-	if (!is_convincing(finder, type, header, block))
+	if (type == RI_NONE)
 		return RI_NONE;
 	t = &finder->types.items[type];
 	return ri_finder_add(finder, header - (uint64_t)t->header_offset, type, found);

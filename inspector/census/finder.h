@@ -244,6 +244,19 @@ bool ri_is_remnant(struct ri_finder *finder, const struct ri_object *object,
  * descriptors show where the magic is bad.  Heads with a magic are added too. */
 void ri_sweep(struct ri_finder *finder);
 
+/* sweep_described.c: appends the objects that begin used blocks and point at descriptors
+ * which are objects too. */
+void ri_sweep_described(struct ri_finder *finder);
+
+/* Whether a header of `convention`, at a place where such an object may have it in `block`,
+ * carries a live count. */
+bool ri_described_is_at(struct ri_finder *finder, uint32_t convention, uint64_t header,
+			uint32_t block);
+
+/* A new array, per object: how many words it is longer than its type's extent, or shorter;
+ * null where none can be. */
+int32_t *ri_described_measure(struct ri_finder *finder);
+
 /* traverse.c */
 struct ri_traversal *ri_traversal_create(struct ri_finder *finder);
 void ri_traversal_destroy(struct ri_traversal *traversal);

@@ -160,6 +160,7 @@ static void set_block_source(struct ri_sweep_worker *w, uint32_t b)
 		if (t->spare_bytes)
 			source.spare_from = source.end - t->spare_bytes;
 		source.is_spare_dead = t->is_spare_dead;
+		source.lead_end = t->lead_bytes ? block->addr + t->lead_bytes : 0;
 	}
 	ri_sweep_worker_set_source(w, &source);
 }

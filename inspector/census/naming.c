@@ -5,7 +5,8 @@
  *   a plain block       "heap:SIZE+OFFSET", beyond LARGE_BYTES "heap:large"
  *   the rest of a block with objects  "TYPE tail"; "heap:several" where their
  *                       number is more than one
- *   an object           "TYPE+OFFSET" from P, "TYPE+..." far out
+ *   an object           "TYPE+OFFSET" from P, "TYPE+..." far out; "TYPE[]" for the items
+ *                       behind the struct
  *   module data         "SYMBOL (symbol)", or "static"
  *   anything else       "stack", "register", "thread-local", "mapping"
  *
@@ -137,15 +138,21 @@ static uint32_t name_object(struct ri_naming *naming, uint32_t o, uint32_t word)
 	const struct ri_object *object = &population->objects[o];
 	uint64_t base = ri_extents_object_start(population, object) & ~7ull;
 	int64_t offset = (int64_t)(base + word * 8ull - object->addr);
-	bool is_far = offset > OFFSET_MAX_BYTES || offset < -OFFSET_MAX_BYTES;
+	bool is_item = offset >= 0 &&
+		       (uint64_t)offset >= population->types[object->type].size_bytes;
+	bool is_far = is_item || offset > OFFSET_MAX_BYTES || offset < -OFFSET_MAX_BYTES;
 	uint64_t key = (uint64_t)KEY_OBJECT << 60 | (uint64_t)object->type << 20 |
-		       (is_far ? 0xfffff : (uint64_t)(offset + OFFSET_MAX_BYTES));
+		       (is_item ? 0xffffe
+			: is_far ? 0xfffff
+				 : (uint64_t)(offset + OFFSET_MAX_BYTES));
 	const char *type = population->types[object->type].name;
 	char name[NAME_MAX_BYTES];
 
 	if (find_slot(naming, key)->key)
 		return find_slot(naming, key)->class_index;
-	if (is_far)
+	if (is_item)
+		snprintf(name, sizeof(name), "%s[]", type);
+	else if (is_far)
 		snprintf(name, sizeof(name), "%s+...", type);
 	else
 		snprintf(name, sizeof(name), "%s%c0x%" PRIx64, type, offset < 0 ? '-' : '+',

@@ -34,6 +34,25 @@ static bool may_have_been(struct ri_finder *finder, const struct ri_counted_type
 		       block->addr + FREE_OVERWRITTEN_BYTES;
 }
 
+/* The type of an object that describes itself and begins the block, behind its front;
+ * in a free block the count says nothing. */
+static uint32_t described_type(struct ri_finder *finder, uint32_t convention, uint64_t header,
+			       uint32_t block)
+{
+	const struct ri_convention *c = &finder->layout->conventions.items[convention];
+	const struct ri_block *b = &finder->heap->blocks[block];
+	uint32_t type;
+
+	if (b->state == RI_BLOCK_USED && !ri_described_is_at(finder, convention, header, block))
+		return RI_NONE;
+	type = ri_descriptors_type(finder, convention,
+				   ri_finder_pointer(finder, header, &c->descriptor.field));
+	if (type == RI_NONE ||
+	    header - finder->types.items[type].front_bytes != b->addr)
+		return RI_NONE;
+	return type;
+}
+
 /* The type of the object that a pointer to `type` leads to in a used block:
  * that one, or the only one that embeds it there; RI_NONE if it is none or
  * cannot be told.  A magic that is bad needs a sound holder to vouch for it. */
@@ -59,6 +78,11 @@ static uint32_t type_in_used_block(struct ri_finder *finder, uint32_t type, uint
 	return ri_finder_decide(finder, t->convention, header, block);
 }
 
+static bool is_described(const struct ri_finder *finder, uint32_t convention)
+{
+	return finder->layout->conventions.items[convention].descriptor.meta.is_present;
+}
+
 void ri_pointee_counted(struct ri_finder *finder, uint64_t value, uint32_t type, bool is_sound)
 {
 	const struct ri_counted_type *t = &finder->types.items[type];
@@ -68,6 +92,16 @@ void ri_pointee_counted(struct ri_finder *finder, uint64_t value, uint32_t type,
 
 	if (block == RI_NONE)
 		return;
+	if (is_described(finder, t->convention)) {
+		if (is_sound || finder->heap->blocks[block].state == RI_BLOCK_USED)
+			found = described_type(finder, t->convention, header, block);
+		if (found != RI_NONE)
+			ri_finder_add(finder,
+				      header -
+					      (uint64_t)finder->types.items[found].header_offset,
+				      found, RI_FOUND_POINTER);
+		return;
+	}
 	switch (finder->heap->blocks[block].state) {
 	case RI_BLOCK_USED:
 		found = type_in_used_block(finder, type, header, block, is_sound);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The sequence of steps that finds a population, and its final form: sweep, what
- * an earlier census showed to be lost; then traversal and groups in turn, until neither finds anything new; then
- * states, order, parents and index.
+ * an earlier census showed to be lost; then traversal and groups in turn, until neither
+ * finds anything new; then states, order, parents and index.
  *
  * What each step knows is in its own file; this one knows how their results
  * fit together.  Cost: linear in the memory swept and in the objects, plus one
@@ -99,6 +99,17 @@ static uint32_t state_of_descriptor(struct ri_finder *finder, const struct ri_ob
 	if (!c->descriptor.is_present)
 		return 0;
 	descriptor = ri_finder_pointer(finder, header, &c->descriptor.field);
+	if (c->descriptor.meta.is_present && !type->descriptor) {
+		if (ri_descriptors_type(finder, type->convention, descriptor) != RI_NONE)
+			return 0;
+		/* static ones get their descriptor, and that its own, when they are first used */
+		if (object->block == RI_NONE && !descriptor)
+			return RI_OBJECT_IGNORE;
+		return object->block == RI_NONE && ri_finder_is_static(finder, descriptor) &&
+				       !ri_finder_pointer(finder, descriptor, &c->descriptor.field)
+			       ? 0
+			       : RI_OBJECT_DESCRIPTOR_BAD;
+	}
 	if (type->descriptor ? descriptor == type->descriptor
 			     : ri_descriptors_type(finder, type->convention, descriptor) ==
 				       object->type)
@@ -438,6 +449,7 @@ static void finish(struct ri_finder *finder, struct ri_groups *groups,
 	population->type_count = finder->types.count;
 	population->owner_tables = finder->owner_tables.items;
 	population->owner_table_count = finder->owner_tables.count;
+	population->extra_words = ri_described_measure(finder);
 	set_parents(population);
 	population->index = ri_span_index_create(population->object_count, start_of, end_of,
 						 population);
@@ -461,19 +473,35 @@ static void finish(struct ri_finder *finder, struct ri_groups *groups,
 }
 
 /* What cannot be judged because nothing says which words are references. */
-static void tell_untyped(const struct ri_population *population, struct ri_gaps *gaps)
+static void tell_untyped(const struct ri_population *population, const struct ri_layout *layout,
+			 struct ri_gaps *gaps)
 {
 	uint8_t *has_objects = ri_calloc(population->type_count, 1);
+	const char *described = NULL;
+	size_t described_count = 0;
 
 	for (size_t i = 0; i < population->object_count; i++)
 		has_objects[population->objects[i].type] = 1;
-	for (size_t i = 0; i < population->type_count; i++)
-		if (has_objects[i] && !population->types[i].type &&
-		    !population->types[i].has_owners)
-			ri_gaps_add(gaps, RI_GAP_MATTERS, "census",
-				    "no debug information and no field table for '%s': early "
-				    "frees (deficit) cannot be told",
-				    population->types[i].name);
+	for (size_t i = 0; i < population->type_count; i++) {
+		const struct ri_counted_type *type = &population->types[i];
+
+		if (!has_objects[i] || type->type || type->has_owners)
+			continue;
+		if (layout->conventions.items[type->convention].descriptor.meta.is_present) {
+			described = described ? described : type->name;
+			described_count++;
+			continue;
+		}
+		ri_gaps_add(gaps, RI_GAP_MATTERS, "census",
+			    "no debug information and no field table for '%s': early "
+			    "frees (deficit) cannot be told",
+			    type->name);
+	}
+	if (described_count)
+		ri_gaps_add(gaps, RI_GAP_MATTERS, "census",
+			    "no debug information for the objects of %zu types that describe "
+			    "themselves ('%s' the first): early frees (deficit) of what they alone "
+			    "hold cannot be told", described_count, described);
 	free(has_objects);
 }
 
@@ -531,7 +559,7 @@ struct ri_population *ri_population_create(const struct ri_target *target,
 	ri_descriptors_read_owners(&finder);
 	ri_traversal_destroy(traversal);
 	finish(&finder, groups, population);
-	tell_untyped(population, gaps);
+	tell_untyped(population, layout, gaps);
 	tell_remnants(population, gaps);
 	ri_groups_destroy(groups);
 	ri_finder_deinit(&finder);
@@ -547,6 +575,7 @@ void ri_population_destroy(struct ri_population *population)
 	free(population->owner_tables);
 	free(population->types);
 	free(population->objects);
+	free(population->extra_words);
 	free(population->groups);
 	free(population->memberships);
 	free(population->member_of_first);

@@ -134,6 +134,9 @@ struct ri_population {
 	size_t owner_table_count;
 	struct ri_object *objects; /* ascending by start (addr - front), outer before inner */
 	size_t object_count;
+	/* per object: words that it is longer than its type's extent (items that it counts
+	 * itself) or shorter; null: none is */
+	int32_t *extra_words;
 	struct ri_group *groups;
 	size_t group_count;
 	struct ri_membership *memberships; /* grouped by group, see ri_group.first_member */
@@ -166,6 +169,7 @@ struct ri_typed_block {
 	bool is_spare_dead;      /* what is left in the spare bytes holds nothing */
 	uint64_t spare_bytes;    /* at the block's end, not in use by the array: what is left
 				  * there is a possible holder, unless is_spare_dead */
+	uint32_t lead_bytes;     /* at the block's start, in front of a table: hold nothing */
 };
 
 struct ri_shapes;

@@ -107,7 +107,7 @@ static void lay_out_pointer(struct builder *b, const struct ri_type *type, uint6
 		slot->kind = RI_SLOT_POINTER;
 		slot->pointee = target;
 		slot->pointee_type = ri_shapes_find_counted(b->shapes, target);
-		is_possible = b->arms > 0;
+		is_possible = b->arms > 0 || ri_shapes_is_undecided(b->shapes, slot->pointee_type);
 	} else if (target && target->kind == RI_TYPE_POINTER) {
 		slot->kind = RI_SLOT_POINTER_ARRAY;
 		slot->pointee = target;
@@ -184,7 +184,8 @@ static void promote_classes(struct builder *b, size_t first)
 		struct ri_slot *slot = &b->slots.items[s];
 		struct ri_holder_class *class = &b->shapes->classes.items[slot->class_index];
 
-		if (!slot->in_union && slot->kind == RI_SLOT_POINTER && !class->is_declared)
+		if (!slot->in_union && slot->kind == RI_SLOT_POINTER && !class->is_declared &&
+		    !ri_shapes_is_undecided(b->shapes, slot->pointee_type))
 			class->is_possible = false;
 	}
 }
@@ -583,6 +584,23 @@ static void apply_owner_table(struct builder *b, const struct ri_counted_type *t
 	ri_address_map_deinit(&owner_at);
 }
 
+/* The pointer to the descriptor owns it: a place of its own. */
+static void own_descriptor(struct builder *b, uint64_t offset)
+{
+	size_t path = push_path(b, ".", "(type)");
+
+	for (size_t i = 0; i < b->slots.count; i++) {
+		struct ri_slot *slot = &b->slots.items[i];
+
+		if (slot->offset_bytes != offset)
+			continue;
+		slot->kind = RI_SLOT_VOID_POINTER;
+		slot->class_index = ri_shapes_class_worth(b->shapes, b->path.items, b->kind, false,
+							  1, true);
+	}
+	pop_path(b, path);
+}
+
 void ri_shape_lay_out_counted(struct ri_shapes *shapes, struct ri_shape *shape,
 			      const struct ri_counted_type *type, uint32_t index)
 {
@@ -604,6 +622,8 @@ void ri_shape_lay_out_counted(struct ri_shapes *shapes, struct ri_shape *shape,
 		if (shapes->layout->groups.items[i].element_type == index)
 			mark_link(&b, (int64_t)type->front_bytes, &shapes->layout->groups.items[i]);
 	put_marks(&b);
+	if (type->owns_descriptor)
+		own_descriptor(&b, (uint64_t)(header + c->descriptor.field.offset_bytes));
 	if (type->has_owners)
 		apply_owner_table(&b, type);
 	if (!type->type || type->has_owners)

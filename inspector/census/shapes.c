@@ -128,6 +128,17 @@ uint32_t ri_shapes_find_counted(const struct ri_shapes *shapes, const struct ri_
 	return found ? found->index : RI_NONE;
 }
 
+bool ri_shapes_is_undecided(const struct ri_shapes *shapes, uint32_t counted)
+{
+	const struct ri_layout *layout = shapes->layout;
+	uint32_t convention;
+
+	if (counted >= layout->types.count)
+		return false;
+	convention = layout->types.items[counted].convention;
+	return layout->conventions.items[convention].is_pointer_possible;
+}
+
 struct ri_shapes *ri_shapes_create(const struct ri_layout *layout, struct ri_types *types)
 {
 	struct ri_shapes *shapes = ri_calloc(1, sizeof(*shapes));
@@ -334,8 +345,9 @@ uint32_t ri_shapes_pointer_array(struct ri_shapes *shapes, const char *class_nam
 	shape.slots->pointee = shape.slots->kind == RI_SLOT_VOID_POINTER ? NULL : pointee;
 	shape.slots->pointee_type = ri_shapes_find_counted(shapes, shape.slots->pointee);
 	shape.slots->is_opaque = pointee != declared;
-	shape.slots->class_index = ri_shapes_class_worth(shapes, name, RI_CLASS_ARRAY, !is_typed,
-							 1, false);
+	shape.slots->class_index = ri_shapes_class_worth(
+		shapes, name, RI_CLASS_ARRAY,
+		!is_typed || ri_shapes_is_undecided(shapes, shape.slots->pointee_type), 1, false);
 	ri_shape_index(&shape);
 	index = add_shape(shapes, &shape);
 	ri_address_map_set(&shapes->tables->shape_of_key, key, index);

@@ -34,6 +34,10 @@ uint32_t ri_shapes_class_worth(struct ri_shapes *shapes, const char *name,
 const struct ri_counted_struct *ri_shapes_find_struct(const struct ri_shapes *shapes,
 						      const struct ri_type *type);
 
+/* Whether a pointer to counted type `counted` (index, or RI_NONE) is a possible holder unless
+ * it is declared. */
+bool ri_shapes_is_undecided(const struct ri_shapes *shapes, uint32_t counted);
+
 /* shape_layout.c: lays `type` out from byte `offset_bytes` of `shape` on, with
  * classes "NAME.path"; then, for a counted type, the words of its header. */
 void ri_shape_lay_out(struct ri_shapes *shapes, struct ri_shape *shape,

@@ -410,7 +410,11 @@ static void list_probes(const struct ri_finder *finder, probe_list *probes)
 	for (size_t i = 0; i < finder->objects.count; i++) {
 		const struct ri_object *object = &finder->objects.items[i];
 
-		if (object->block == RI_NONE)
+		const struct ri_counted_type *type = &finder->types.items[object->type];
+
+		/* those that describe themselves were looked for where they can be */
+		if (object->block == RI_NONE ||
+		    finder->layout->conventions.items[type->convention].descriptor.meta.is_present)
 			continue;
 		total[object->type]++;
 		at_start[object->type] +=
@@ -474,6 +478,7 @@ void ri_sweep(struct ri_finder *finder)
 		list_spans(&sweep);
 		scan_spans(&sweep);
 	}
+	ri_sweep_described(finder);
 	ri_finder_index(finder);
 	decide_undescribed(&sweep);
 	probe_blocks(finder);

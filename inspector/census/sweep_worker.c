@@ -52,6 +52,8 @@ static void resolve(struct ri_sweep_worker *w, const struct ri_sweep_candidate *
 		return;
 	if (source->has_allocator && is_chunk_header(plan, &hit, c->value))
 		return;
+	if (c->addr < source->lead_end && !source->is_registers)
+		return;
 	if (source->spare_from && c->addr >= source->spare_from) {
 		if (source->is_spare_dead)
 			return;

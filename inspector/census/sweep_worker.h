@@ -24,6 +24,7 @@ struct ri_sweep_source {
 	const struct ri_shape *shape;
 	uint32_t node, object, block;
 	uint32_t flags;          /* RI_EDGE_UNSURE, for all of its words */
+	uint64_t lead_end;       /* words before it hold nothing; 0: all may */
 	uint64_t spare_from;     /* words from there on are a vector's spare room: unsure, ... */
 	bool is_spare_dead;      /* ... or known to hold nothing */
 	bool repeats;            /* the shape is an array's element */

@@ -148,7 +148,8 @@ static const struct plan *plan_of_counted(struct ri_traversal *t, uint32_t shape
 
 	if (is_made)
 		return plan;
-	for (uint32_t i = 0; i < finder->types.count; i++)
+	/* no descriptor in memory adds a type of a second header */
+	for (uint32_t i = 0; i < finder->layout->types.count; i++)
 		if (finder->types.items[i].container == index) {
 			struct ri_nested *second = ri_push(&plan->nested);
 
@@ -484,6 +485,33 @@ static bool is_confirmed(const struct ri_finder *finder, uint32_t object)
 	return finder->objects.items[object].found & ~(uint32_t)(RI_FOUND_MAGIC | RI_FOUND_GUESS);
 }
 
+/* The tables of references that words of a self-describing object lead to. */
+static void follow_tables(struct ri_traversal *t, const struct ri_object *object)
+{
+	struct ri_finder *finder = t->finder;
+	const struct ri_counted_type *type = &finder->types.items[object->type];
+	const struct ri_convention *c = &finder->layout->conventions.items[type->convention];
+	uint64_t header = ri_finder_header(finder, object);
+	uint32_t block;
+
+	for (size_t i = 0; type->descriptor && i < c->descriptor.table_count; i++) {
+		int64_t offset = c->descriptor.tables[i];
+		uint64_t value;
+		const char *name;
+
+		if (offset < 0 && type->front_bytes + (uint64_t)type->header_offset <
+					  (uint64_t)-offset)
+			continue;
+		if (!ri_reader_u64(&finder->reader, header + (uint64_t)offset, &value) ||
+		    value < LOWEST_ADDRESS)
+			continue;
+		name = ri_strings_format(finder->shapes->strings, "%s.(table)[]", type->name);
+		block = ri_typed_block_table(finder, value & ~7ull, name, c->type);
+		if (block != RI_NONE)
+			*ri_push(&t->blocks_to_do) = block;
+	}
+}
+
 static void examine_object(struct ri_traversal *t, uint32_t index)
 {
 	struct ri_finder *finder = t->finder;
@@ -501,6 +529,8 @@ static void examine_object(struct ri_traversal *t, uint32_t index)
 
 	if (object.block != RI_NONE && finder->heap->blocks[object.block].state == RI_BLOCK_FREE)
 		return;
+	follow_tables(t, &object);
+	type = &finder->types.items[object.type];
 	if (!type->type && !type->has_owners)
 		return;
 	element.shape = ri_shapes_counted(finder->shapes, type, object.type);

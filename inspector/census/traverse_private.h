@@ -33,6 +33,11 @@ struct ri_pointer_place {
 uint32_t ri_typed_block_claim(struct ri_finder *finder, uint64_t value,
 			      const struct ri_pointer_place *place);
 
+/* The same for a word that leads to a table of pointers to `pointee` which goes on to the end of
+ * its block; what lies in front of it there is none of them. */
+uint32_t ri_typed_block_table(struct ri_finder *finder, uint64_t value, const char *class_name,
+			      const struct ri_type *pointee);
+
 /* Notes that something else than a counted object is said to start at `value`. */
 void ri_typed_block_contest(struct ri_finder *finder, uint64_t value);
 

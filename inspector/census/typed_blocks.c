@@ -283,6 +283,29 @@ static bool claim_array(struct ri_finder *finder, uint64_t value,
 	return true;
 }
 
+uint32_t ri_typed_block_table(struct ri_finder *finder, uint64_t value, const char *class_name,
+			      const struct ri_type *pointee)
+{
+	uint32_t block = ri_finder_block(finder, value);
+	const struct ri_block *b;
+	struct claim claim = { .block = block, .is_exact = true };
+	uint64_t lead;
+
+	if (block == RI_NONE || finder->block_use[block] || value % 8)
+		return RI_NONE;
+	b = &finder->heap->blocks[block];
+	lead = value - b->addr;
+	if (b->state != RI_BLOCK_USED || b->addr % 8 || lead > UINT32_MAX ||
+	    b->size_bytes - lead < 8)
+		return RI_NONE;
+	claim.shape = ri_shapes_pointer_array(finder->shapes, class_name, pointee);
+	/* the last word may be what the allocator added */
+	claim.spare_bytes = b->size_bytes % 8 + 8;
+	(void)settle(finder, &claim);
+	finder->typed.items[finder->typed.count - 1].lead_bytes = (uint32_t)lead;
+	return (uint32_t)finder->typed.count - 1;
+}
+
 void ri_typed_block_contest(struct ri_finder *finder, uint64_t value)
 {
 	uint32_t block = used_block_at(finder, value);

@@ -5,8 +5,8 @@
  * is none.
  *
  * C++ vectors say it themselves: begin, end of the elements, end of the room,
- * three pointers of one type in a row.  In C a counter beside the pointer does,
- * if its name says so.  One that is called after the pointer (slots, slot_count), or
+ * three pointers of one type in a row.  A profile may name the counter.  Else, in C,
+ * one beside the pointer does, if its name says so.  One that is called after the pointer (slots, slot_count), or
  * lies next to it, is the pointer's own: of several (used, room) the least counts,
  * for what is cut off in error is only a possible holder.  Any other counter in the
  * struct must explain the contents: the elements before it all hold something,
@@ -281,6 +281,28 @@ static bool explain_far(const struct counters *counters, const struct contents *
 	return any;
 }
 
+/* The length that a profile declares for the array, at most `capacity`. */
+static bool read_declared(struct ri_finder *finder, const struct ri_pointer_place *place,
+			  uint64_t capacity, uint64_t *ret)
+{
+	const struct ri_layout *layout = finder->layout;
+	uint64_t offset = place->slot->offset_bytes - place->type_offset;
+	int64_t value;
+
+	for (size_t i = 0; place->type && i < layout->arrays.count; i++) {
+		const struct ri_array_rule *rule = &layout->arrays.items[i];
+
+		if (rule->offset_bytes != offset || !ri_types_are_same(rule->type, place->type) ||
+		    !ri_finder_field(finder, place->addr + place->type_offset, &rule->length,
+				     &value) ||
+		    value < 0 || (uint64_t)value > capacity)
+			continue;
+		*ret = (uint64_t)value;
+		return true;
+	}
+	return false;
+}
+
 bool ri_vector_length(struct ri_finder *finder, const struct ri_pointer_place *place,
 		      uint64_t start, uint64_t capacity, uint64_t element_bytes,
 		      bool (*is_null)(void *data, uint64_t i), void *data, uint64_t *ret,
@@ -292,6 +314,10 @@ bool ri_vector_length(struct ri_finder *finder, const struct ri_pointer_place *p
 	uint64_t end;
 
 	*ret_is_dead = false;
+	if (read_declared(finder, place, capacity, ret)) {
+		*ret_is_dead = true;
+		return true;
+	}
 	if (!find_surroundings(finder->dwarf, place->type, place->type_offset,
 			       place->slot->offset_bytes, &around))
 		return false;

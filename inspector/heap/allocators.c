@@ -4,6 +4,8 @@
 
 const struct ri_allocator *const ri_allocators[] = {
 	&ri_allocator_glibc,
+	&ri_allocator_pymalloc, /* may be nested in the one before */
+	&ri_allocator_guarded,  /* last: cuts down what the others found */
 };
 
 const size_t ri_allocator_count = sizeof(ri_allocators) / sizeof(ri_allocators[0]);

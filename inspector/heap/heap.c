@@ -199,6 +199,47 @@ void ri_heap_builder_seal(struct ri_heap_builder *builder)
 	builder->is_sealed = true;
 }
 
+/* Appends to `blocks` what the spans, from `*span` on, leave of `block`. */
+static size_t carve_block(const struct ri_block *block, const struct ri_heap_span *spans,
+			  size_t span_count, size_t *span, struct ri_block *blocks, size_t count)
+{
+	uint64_t at = block->addr, end = block->addr + block->size_bytes;
+
+	while (*span < span_count && spans[*span].end <= at)
+		(*span)++;
+	for (size_t i = *span; at < end; i++) {
+		uint64_t until = i < span_count && spans[i].start < end ? spans[i].start : end;
+
+		if (at < until) {
+			blocks[count] = *block;
+			blocks[count].addr = at;
+			blocks[count++].size_bytes = (until - at) & BLOCK_SIZE_MAX;
+		}
+		at = until < end ? spans[i].end : end;
+	}
+	return count;
+}
+
+void ri_heap_builder_carve(struct ri_heap_builder *builder, const struct ri_heap_span *spans,
+			   size_t span_count)
+{
+	struct ri_heap *heap = builder->heap;
+	struct ri_block *blocks;
+	size_t count = 0, span = 0;
+
+	if (!builder->is_sealed)
+		ri_heap_builder_seal(builder);
+	/* each span adds one block at the most */
+	blocks = ri_malloc((heap->block_count + span_count) * sizeof(*blocks));
+	for (size_t i = 0; i < heap->block_count; i++)
+		count = carve_block(&heap->blocks[i], spans, span_count, &span, blocks, count);
+	builder->block_capacity = heap->block_count + span_count;
+	free(heap->blocks);
+	heap->blocks = blocks;
+	heap->block_count = count;
+	ri_heap_builder_seal(builder);
+}
+
 uint32_t ri_heap_builder_find(const struct ri_heap_builder *builder, uint64_t addr, bool is_start)
 {
 	uint32_t i = ri_heap_find(builder->heap, addr);

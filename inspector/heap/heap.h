@@ -98,5 +98,7 @@ void ri_heap_builder_add_damage(struct ri_heap_builder *builder, uint64_t addr,
 				uint64_t neighbour, const char *what);
 
 extern const struct ri_allocator ri_allocator_glibc;
+extern const struct ri_allocator ri_allocator_pymalloc;
+extern const struct ri_allocator ri_allocator_guarded;
 
 #endif

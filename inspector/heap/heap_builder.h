@@ -37,6 +37,19 @@ void ri_heap_builder_seal(struct ri_heap_builder *builder);
  * else RI_NONE.  The builder must be sealed. */
 uint32_t ri_heap_builder_find(const struct ri_heap_builder *builder, uint64_t addr, bool is_start);
 
+/* [start, end) */
+struct ri_heap_span {
+	uint64_t start, end;
+};
+
+/*
+ * Takes `spans` (ascending, not overlapping) out of the blocks that were added so far: an
+ * allocator that got its memory from another one knows better.  Blocks around a
+ * span are cut in two.  Seals the builder; indices of blocks change.
+ */
+void ri_heap_builder_carve(struct ri_heap_builder *builder, const struct ri_heap_span *spans,
+			   size_t span_count);
+
 /*
  * Looks for an allocator that this floor cannot walk: by the names of the
  * mapped files, by symbols of the executable, and by malloc's being defined

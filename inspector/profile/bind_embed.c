@@ -147,11 +147,23 @@ static void tell_skipped(struct search *search, const struct ri_type *type,
 		    type->name ? type->name : "(unnamed)");
 }
 
+/* Whether the embed, in a member of a struct, makes that struct a view of the same object:
+ * one whose only address is its start is an object by itself anywhere else. */
+static bool is_view(const struct search *search, const struct embed *embed,
+		    const struct ri_member *member)
+{
+	const struct ri_layout *layout = search->binder->layout;
+	uint32_t convention = search->binder->bound->roots.items[embed->root].convention;
+
+	return !member->offset_bits || !layout->conventions.items[convention].is_exact;
+}
+
 static void add_member(struct search *search, const struct ri_type *type,
 		       const struct ri_member *member, unsigned depth, embed_list *list)
 {
 	const struct ri_type *stripped = ri_type_strip(search->binder->types, member->type);
 	bool is_array = stripped->kind == RI_TYPE_ARRAY;
+	uint32_t view_count = 0;
 	struct memo memo;
 
 	if (is_array)
@@ -160,13 +172,15 @@ static void add_member(struct search *search, const struct ri_type *type,
 	    (stripped->kind != RI_TYPE_STRUCT && stripped->kind != RI_TYPE_UNION))
 		return;
 	memo = *find_embeds(search, stripped, depth + 1);
-	if (!memo.count)
+	for (uint32_t i = 0; i < memo.count; i++)
+		view_count += is_view(search, &search->embeds.items[memo.first + i], member);
+	if (!view_count)
 		return;
 	if (is_array || stripped->kind == RI_TYPE_UNION) {
 		tell_skipped(search, type, member, is_array ? "array" : "union");
 		return;
 	}
-	if (type->kind == RI_TYPE_STRUCT && memo.count > MAX_EMBEDS - list->count)
+	if (type->kind == RI_TYPE_STRUCT && view_count > MAX_EMBEDS - list->count)
 		ri_gaps_add(search->binder->gaps, RI_GAP_MATTERS, "profile",
 			    "struct '%s' embeds more than %d counted structs; the rest of them "
 			    "were not followed",
@@ -174,6 +188,8 @@ static void add_member(struct search *search, const struct ri_type *type,
 	for (uint32_t i = 0; i < memo.count && list->count < MAX_EMBEDS; i++) {
 		struct embed embed = search->embeds.items[memo.first + i];
 
+		if (!is_view(search, &embed, member))
+			continue;
 		embed.header_offset += (int64_t)(member->offset_bits / 8);
 		embed.member = member;
 		*ri_push(list) = embed;

@@ -222,6 +222,74 @@ static const struct ri_type *find_descriptor(struct ri_binder *binder, const str
 	return type && type->kind == RI_TYPE_STRUCT ? type : NULL;
 }
 
+/* Objects that their descriptors describe in full. */
+
+static void bind_fronts(struct ri_binder *binder, const struct ri_profile_descriptor *from,
+			struct ri_descriptor_rule *rule)
+{
+	struct ri_front_rule *fronts =
+		ri_bind_alloc(binder, from->fronts.count, sizeof(*fronts));
+
+	for (size_t i = 0; i < from->fronts.count; i++)
+		if (ri_bind_condition(binder, &from->fronts.items[i].condition, rule->type, 0,
+				      &fronts[rule->front_count].condition))
+			fronts[rule->front_count++].bytes = from->fronts.items[i].bytes;
+	rule->fronts = fronts;
+}
+
+static void bind_tables(struct ri_binder *binder, const struct ri_profile_descriptor *from,
+			struct ri_descriptor_rule *rule)
+{
+	int64_t *tables = ri_bind_alloc(binder, from->tables.count, sizeof(*tables));
+
+	for (size_t i = 0; i < from->tables.count; i++)
+		tables[i] = from->tables.items[i];
+	rule->tables = tables;
+	rule->table_count = from->tables.count;
+}
+
+/* Structs that this version of the program does not have are left out. */
+static void bind_structs(struct ri_binder *binder, const struct ri_profile_descriptor *from,
+			 struct ri_descriptor_rule *rule)
+{
+	struct ri_described_struct *structs =
+		ri_bind_alloc(binder, from->structs.count, sizeof(*structs));
+
+	for (size_t i = 0; i < from->structs.count; i++) {
+		const struct ri_profile_described *item = &from->structs.items[i];
+		struct ri_described_struct *to = &structs[rule->struct_count];
+		const struct ri_type *shortest = NULL;
+
+		to->type = ri_bind_struct(binder, &item->type, NULL, NULL, true);
+		if (!to->type)
+			continue;
+		if (item->shortest.text)
+			shortest = ri_bind_struct(binder, &item->shortest, NULL, NULL, true);
+		to->name = ri_bind_text(binder, item->name.text);
+		to->least_bytes = shortest ? shortest->size_bytes : to->type->size_bytes;
+		rule->struct_count++;
+	}
+	rule->structs = structs;
+}
+
+static void bind_description(struct ri_binder *binder, const struct typing *typing,
+			     struct ri_descriptor_rule *rule)
+{
+	const struct ri_profile_descriptor *from = &typing->from->descriptor;
+
+	ri_bind_field(binder, &from->item_size, rule->type, 0, RI_BIND_INTEGER, &rule->item_size);
+	ri_bind_field(binder, &from->base, rule->type, 0, RI_BIND_POINTER, &rule->base);
+	ri_bind_field(binder, &from->items, typing->type, typing->adjust_bytes, RI_BIND_INTEGER,
+		      &rule->items);
+	if (from->items.has_offset)
+		rule->items.is_signed = true;
+	ri_bind_condition(binder, &from->meta, rule->type, 0, &rule->meta);
+	ri_bind_condition(binder, &from->owned_if, rule->type, 0, &rule->owned_if);
+	bind_fronts(binder, from, rule);
+	bind_tables(binder, from, rule);
+	bind_structs(binder, from, rule);
+}
+
 static void bind_descriptor(struct ri_binder *binder, const struct typing *typing)
 {
 	const struct ri_profile_descriptor *from = &typing->from->descriptor;
@@ -252,6 +320,7 @@ static void bind_descriptor(struct ri_binder *binder, const struct typing *typin
 		rule.header_offset.is_signed = true;
 	ri_bind_field(binder, &from->release, rule.type, 0, RI_BIND_POINTER, &rule.release);
 	ri_bind_field(binder, &from->fields, rule.type, 0, RI_BIND_POINTER, &rule.fields);
+	bind_description(binder, typing, &rule);
 	*to = rule;
 }
 
@@ -290,6 +359,8 @@ static void bind_rest(struct ri_binder *binder, const struct typing *typing)
 
 	bind_magics(binder, typing);
 	bind_descriptor(binder, typing);
+	to->is_exact |= from->is_exact;
+	to->is_pointer_possible |= from->pointers == RI_POINTERS_POSSIBLE;
 	if (from->poison.count) {
 		to->poison = ri_bind_u64s(binder, &from->poison);
 		to->poison_count = from->poison.count;

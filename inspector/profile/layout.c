@@ -107,6 +107,25 @@ static void bind_all_types(struct ri_binder *binder, struct applied_list *list)
 		}
 }
 
+static void bind_arrays(struct ri_binder *binder)
+{
+	for (size_t i = 0; i < binder->profile->arrays.count; i++) {
+		const struct ri_profile_array *from = &binder->profile->arrays.items[i];
+		struct ri_array_rule rule = { 0 };
+		struct ri_bound_place place;
+
+		rule.type = ri_bind_struct(binder, &from->type, from->pointer.member.text, NULL,
+					   false);
+		if (!rule.type || !ri_bind_place(binder, &from->pointer, rule.type, &place) ||
+		    place.offset_bytes < 0 ||
+		    !ri_bind_field(binder, &from->length, rule.type, 0, RI_BIND_INTEGER,
+				   &rule.length))
+			continue;
+		rule.offset_bytes = (uint64_t)place.offset_bytes;
+		*ri_push(&binder->layout->arrays) = rule;
+	}
+}
+
 static void bind_all_rules(struct ri_binder *binder, const struct applied_list *list)
 {
 	for (int is_user = 0; is_user <= 1; is_user++)
@@ -117,6 +136,7 @@ static void bind_all_rules(struct ri_binder *binder, const struct applied_list *
 			ri_bind_groups(binder);
 			bind_owners(binder);
 			bind_encodings(binder);
+			bind_arrays(binder);
 			tell_ledger(binder);
 		}
 }
@@ -164,6 +184,7 @@ void ri_layout_destroy(struct ri_layout *layout)
 	ri_vec_deinit(&layout->groups);
 	ri_vec_deinit(&layout->owners);
 	ri_vec_deinit(&layout->encodings);
+	ri_vec_deinit(&layout->arrays);
 	ri_vec_deinit(&layout->unbound);
 	ri_vec_deinit(&layout->in_force);
 	ri_strings_destroy(layout->strings);

@@ -91,6 +91,19 @@ struct ri_magic_rule {
 	size_t live_count, dead_count;
 };
 
+/* Bytes of an object before its header, where the condition holds on its descriptor. */
+struct ri_front_rule {
+	struct ri_condition condition;
+	uint64_t bytes;
+};
+
+/* The struct of objects whose descriptor is called `name`. */
+struct ri_described_struct {
+	const char *name;
+	const struct ri_type *type; /* stripped */
+	uint64_t least_bytes;    /* of the shortest such objects */
+};
+
 struct ri_descriptor_rule {
 	bool is_present;
 	struct ri_field field;   /* in the header */
@@ -100,6 +113,20 @@ struct ri_descriptor_rule {
 	size_t magic_live_count;
 	const struct ri_type *type; /* DWARF struct of the descriptor, or null */
 	const char *vtable;      /* pattern of vtable symbols, or null */
+	/* Descriptors that are objects themselves, of the same convention: they may lie
+	 * anywhere; one is valid where this holds on its own descriptor. */
+	struct ri_condition meta;
+	struct ri_condition owned_if; /* on the descriptor: each of its objects owns it */
+	struct ri_field item_size, base; /* in the descriptor */
+	struct ri_field items;   /* in the header: number of items, its sign ignored */
+	const struct ri_front_rule *fronts;
+	size_t front_count;
+	/* Offsets (from the header) of words that lead, low bits aside, into a block that is a
+	 * table of references from there on. */
+	const int64_t *tables;
+	size_t table_count;
+	const struct ri_described_struct *structs;
+	size_t struct_count;
 };
 
 /* One convention: everything relative to the header (or to the struct itself
@@ -122,6 +149,8 @@ struct ri_convention {
 	size_t poison_count;
 	struct ri_condition not_leak, ignore;
 	struct ri_field lock_owner, name_field, index_field;
+	bool is_exact;           /* in memory, only pointers to its address are references */
+	bool is_pointer_possible; /* an undeclared pointer to it is a possible holder */
 	struct ri_mark mark;
 };
 
@@ -143,6 +172,10 @@ struct ri_counted_type {
 	const struct ri_declared_owner *owners;
 	size_t owner_count;
 	bool has_owners;         /* a table (perhaps empty) was there */
+	/* Types whose objects say how long they are: items of `item_bytes` follow the
+	 * struct; the shortest objects have `least_bytes` from P (0: size_bytes). */
+	uint64_t item_bytes, least_bytes;
+	bool owns_descriptor;    /* the pointer to the descriptor owns it */
 	/* A struct that embeds two headers gives type "T", through the first one, and
 	 * "T.member": P is then the address of that member, the header inside it. */
 	uint32_t container;      /* index of T; RI_LAYOUT_NONE: this is no such type */
@@ -222,6 +255,13 @@ struct ri_encoding {
 	int64_t add;
 };
 
+/* The array that a member points at has so many elements in use. */
+struct ri_array_rule {
+	const struct ri_type *type; /* stripped struct ... */
+	uint64_t offset_bytes;   /* ... of the pointer in it */
+	struct ri_field length;  /* in the struct */
+};
+
 /* A name of a profile that did not bind, for `profile` and diagnostics. */
 struct ri_unbound {
 	struct ri_mark mark;
@@ -234,6 +274,7 @@ struct ri_layout {
 	RI_VEC(struct ri_group_rule) groups;
 	RI_VEC(struct ri_owner_rule) owners;
 	RI_VEC(struct ri_encoding) encodings;
+	RI_VEC(struct ri_array_rule) arrays;
 	RI_VEC(struct ri_unbound) unbound;
 	RI_VEC(const char *) in_force; /* names of the profiles that applied */
 	struct ri_strings *strings;

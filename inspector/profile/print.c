@@ -150,6 +150,27 @@ static void put_sections(struct output *out, const struct ri_schema_key *key, co
 	}
 }
 
+/* The same inside a section of one line. */
+static void put_sections_inline(struct output *out, const struct ri_schema_key *key,
+				const void *member)
+{
+	struct ri_any_vec vec;
+	bool is_first = true;
+
+	memcpy(&vec, member, sizeof(vec));
+	put(out, "[");
+	for (size_t i = 0; i < vec.count; i++) {
+		const char *item = (const char *)vec.items + i * key->section->size_bytes;
+
+		if (key->is_mine && !key->is_mine(item))
+			continue;
+		put(out, is_first ? "" : ", ");
+		put_section(out, key->section, item, 0);
+		is_first = false;
+	}
+	put(out, "]");
+}
+
 static void put_value(struct output *out, const struct ri_schema_key *key, const void *base,
 		      unsigned indent)
 {
@@ -229,6 +250,11 @@ static void put_section(struct output *out, const struct ri_schema *schema, cons
 			put(out, ", ");
 		}
 		is_first = false;
+		if (key->kind == RI_SCHEMA_SECTIONS && !schema->is_block) {
+			put(out, "%s: ", key->name);
+			put_sections_inline(out, key, (const char *)base + key->offset);
+			continue;
+		}
 		put(out, key->kind == RI_SCHEMA_SECTIONS ? "%s:" : "%s: ", key->name);
 		put_value(out, key, base, indent);
 	}

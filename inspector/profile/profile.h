@@ -85,6 +85,18 @@ struct ri_profile_magic {
 	ri_u64_list live, dead;
 };
 
+/* Bytes of the object before its header, by its descriptor. */
+struct ri_profile_front {
+	struct ri_profile_condition condition; /* on the descriptor */
+	uint64_t bytes;
+};
+
+/* The struct of the objects whose descriptor has this name. */
+struct ri_profile_described {
+	struct ri_name name, type;
+	struct ri_name shortest; /* struct that the shortest of them are; null: that one */
+};
+
 struct ri_profile_descriptor {
 	bool is_present;
 	struct ri_profile_field field; /* in the header: pointer to the descriptor */
@@ -93,6 +105,13 @@ struct ri_profile_descriptor {
 	ri_u64_list magic_live;
 	struct ri_name vtable;   /* instead: pattern of the vtable symbols it must point at */
 	bool has_fields;         /* `fields`: table of owned members (see docs) */
+	struct ri_profile_field item_size, base; /* in the descriptor */
+	struct ri_profile_field items; /* in the header: number of items behind the struct */
+	struct ri_profile_condition meta; /* descriptors are objects: on their descriptors */
+	struct ri_profile_condition owned_if; /* on the descriptor: its objects own it */
+	RI_VEC(struct ri_profile_front) fronts;
+	ri_i64_list tables;      /* offsets in the header of pointers to tables of references */
+	RI_VEC(struct ri_profile_described) structs;
 };
 
 enum ri_link_kind {
@@ -166,7 +185,15 @@ struct ri_profile_type {
 	bool payload_is_pointer;
 	struct ri_profile_condition not_leak, ignore;
 	struct ri_profile_field lock_owner, name_field, index_field;
+	bool is_exact;           /* only pointers to its address are references */
+	enum { RI_POINTERS_OWN, RI_POINTERS_POSSIBLE } pointers; /* to it, where undeclared */
 	struct ri_mark mark;
+};
+
+/* A member that points at an array: how many of its elements are in use. */
+struct ri_profile_array {
+	struct ri_name type;
+	struct ri_profile_field pointer, length; /* in it */
 };
 
 /* A rule of ownership: holder classes whose name matches the pattern
@@ -193,6 +220,7 @@ struct ri_profile {
 	RI_VEC(struct ri_profile_group) groups;
 	RI_VEC(struct ri_profile_owner) owners;
 	RI_VEC(struct ri_profile_encoding) encodings;
+	RI_VEC(struct ri_profile_array) arrays;
 	struct ri_mark ledger;   /* where the reserved key `ledger` stood; line 0: nowhere */
 	struct ri_strings *strings; /* owns every text */
 };

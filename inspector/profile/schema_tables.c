@@ -205,6 +205,34 @@ static const struct ri_schema descriptor_magic_schema = {
 	FIELD_RULE(struct ri_profile_descriptor, magic, RI_FIELD_INTEGER),
 };
 
+static const struct ri_schema_key front_keys[] = {
+	CONDITION_KEYS(struct ri_profile_front, condition),
+	KEY("bytes", U64, struct ri_profile_front, bytes, .max = 4096, .is_required = true), END
+};
+static void init_front(void *base)
+{
+	((struct ri_profile_front *)base)->condition.is_present = true;
+}
+static const char *check_front(const void *base)
+{
+	return wrong_with_condition(&((const struct ri_profile_front *)base)->condition);
+}
+static const struct ri_schema front_schema = {
+	.what = "a front", .size_bytes = sizeof(struct ri_profile_front), .keys = front_keys,
+	FIELD_RULE(struct ri_profile_front, condition.field, RI_FIELD_INTEGER),
+	.init = init_front, .check = check_front,
+};
+
+static const struct ri_schema_key described_keys[] = {
+	KEY("name", TEXT, struct ri_profile_described, name, .is_required = true),
+	KEY("struct", TEXT, struct ri_profile_described, type, .is_required = true),
+	KEY("shortest", TEXT, struct ri_profile_described, shortest), END
+};
+static const struct ri_schema described_schema = {
+	.what = "a described struct", .size_bytes = sizeof(struct ri_profile_described),
+	.keys = described_keys, .mark = ABSENT, .field_offset = ABSENT,
+};
+
 static const struct ri_schema_key descriptor_keys[] = {
 	PLACE_KEYS(struct ri_profile_descriptor, field),
 	KEY("struct", TEXT, struct ri_profile_descriptor, type),
@@ -215,7 +243,15 @@ static const struct ri_schema_key descriptor_keys[] = {
 	SECTION("release", struct ri_profile_descriptor, release, place_schema),
 	SECTION("owns", struct ri_profile_descriptor, fields, place_schema,
 		.present = PRESENT(struct ri_profile_descriptor, has_fields)),
-	KEY("vtable", TEXT, struct ri_profile_descriptor, vtable), END
+	KEY("vtable", TEXT, struct ri_profile_descriptor, vtable),
+	CONDITION("meta", struct ri_profile_descriptor, meta),
+	SECTION("base", struct ri_profile_descriptor, base, place_schema),
+	SECTION("item-size", struct ri_profile_descriptor, item_size, integer_schema),
+	SECTION("items", struct ri_profile_descriptor, items, integer_schema),
+	CONDITION("owned-if", struct ri_profile_descriptor, owned_if),
+	SECTIONS("front", struct ri_profile_descriptor, fronts, front_schema),
+	KEY("tables", I64S, struct ri_profile_descriptor, tables),
+	SECTIONS("structs", struct ri_profile_descriptor, structs, described_schema), END
 };
 static const struct ri_schema descriptor_schema = {
 	.what = "a descriptor", .keys = descriptor_keys,
@@ -293,6 +329,8 @@ static bool is_no_header(const void *item)
 
 #define MAX_STRUCT_BYTES (1u << 30)
 
+static const char *const pointers_choices[] = { "own", "possible", NULL };
+
 #define TYPE_KEYS                                                                                  \
 	KEY("struct", TEXT, struct ri_profile_type, type),                                         \
 		KEY("module", TEXT, struct ri_profile_type, module),                               \
@@ -305,6 +343,9 @@ static bool is_no_header(const void *item)
 		SECTION("descriptor", struct ri_profile_type, descriptor, descriptor_schema,       \
 			.present = PRESENT(struct ri_profile_type, descriptor.is_present)),       \
 		KEY("poison", U64S, struct ri_profile_type, poison, .is_hex = true),               \
+		KEY("exact", BOOL, struct ri_profile_type, is_exact),                              \
+		KEY("pointers", CHOICE, struct ri_profile_type, pointers,                          \
+		    .choices = pointers_choices),                                                  \
 		PART("payload", payload_schema),                                                   \
 		CONDITION("not-leak", struct ri_profile_type, not_leak),                           \
 		CONDITION("ignore", struct ri_profile_type, ignore),                               \
@@ -491,6 +532,17 @@ static const struct ri_schema encoding_schema = {
 	.keys = encoding_keys, .mark = ABSENT, .field_offset = ABSENT,
 };
 
+static const struct ri_schema_key array_keys[] = {
+	KEY("struct", TEXT, struct ri_profile_array, type, .is_required = true),
+	PLACE_KEYS(struct ri_profile_array, pointer),
+	SECTION("length", struct ri_profile_array, length, integer_schema, .is_required = true),
+	END
+};
+static const struct ri_schema array_schema = {
+	.what = "an array", .size_bytes = sizeof(struct ri_profile_array), .keys = array_keys,
+	FIELD_RULE(struct ri_profile_array, pointer, RI_FIELD_PLACE),
+};
+
 /* The top. */
 
 static const struct ri_schema_key profile_keys[] = {
@@ -507,6 +559,7 @@ static const struct ri_schema_key profile_keys[] = {
 	KEY("possible", OWNERS, struct ri_profile, owners, .owner_kind = RI_WEIGHT_POSSIBLE),
 	SECTIONS("weights", struct ri_profile, owners, owner_schema),
 	SECTIONS("encodings", struct ri_profile, encodings, encoding_schema),
+	SECTIONS("arrays", struct ri_profile, arrays, array_schema),
 	KEY("ledger", LEDGER, struct ri_profile, ledger), END
 };
 

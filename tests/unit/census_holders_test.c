@@ -215,8 +215,8 @@ static void plain_blocks(void **state)
 	inexact = add_block(&w, HEAP + 0x1100, 48, RI_BLOCK_USED);
 	shape = world_shape(&w, "table", 16);
 	world_slot(&w, shape, 8, RI_SLOT_POINTER, "table.session", SESSION);
-	*ri_push(&w.typed_blocks) = (struct ri_typed_block){ typed, shape, true, 0, false };
-	*ri_push(&w.typed_blocks) = (struct ri_typed_block){ inexact, shape, false, 0, false };
+	*ri_push(&w.typed_blocks) = (struct ri_typed_block){ typed, shape, true, 0, false, 0 };
+	*ri_push(&w.typed_blocks) = (struct ri_typed_block){ inexact, shape, false, 0, false, 0 };
 	poke(&w, HEAP + 0x208, HEAP + 0x100);
 	poke(&w, HEAP + 0x210, HEAP + 0x218); /* itself */
 	poke(&w, HEAP + 0x308, HEAP + 0x100);
@@ -666,7 +666,7 @@ static void encoded_pointers(void **state)
 				      .mask = 0xff00000000000000, .shift = 3, .add = -16 };
 	shape = world_shape(&w, "packed", 16);
 	world_slot(&w, shape, 8, RI_SLOT_POINTER, "packed[].session[]", SESSION);
-	*ri_push(&w.typed_blocks) = (struct ri_typed_block){ block, shape, true, 0, false };
+	*ri_push(&w.typed_blocks) = (struct ri_typed_block){ block, shape, true, 0, false, 0 };
 	*ri_push(&w.variables) =
 		(struct ri_variable_span){ DATA + 0x100, 32, "packed", NULL, shape };
 	poke(&w, HEAP + 0x100 + 16, clear ^ key);

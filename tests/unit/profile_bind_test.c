@@ -748,8 +748,12 @@ static void test_the_users_profile_overrides(void **state)
 static void test_refobj_profile_with_types(void **state)
 {
 	static const bool is_user = false;
-	const char *text = ri_builtin_profiles[0].text;
-	struct bound bound = bind_all(*state, &text, &is_user, 1);
+	const struct ri_builtin_profile *refobj = ri_builtin_profiles;
+	struct bound bound;
+
+	while (strcmp(refobj->name, "refobj") != 0)
+		refobj++;
+	bound = bind_all(*state, &refobj->text, &is_user, 1);
 
 	assert_string_equal(bound.layout->in_force.items[0], "refobj");
 	expect_no_gaps(&bound);
