@@ -11,6 +11,7 @@
 #include "check/cause.h"
 #include "check/cycle_edges.h"
 #include "check/leak.h"
+#include "check/leak_group.h"
 
 #define EDGES_LISTED   8
 #define CLASSES_LISTED 8
@@ -179,7 +180,8 @@ static bool has_shared_member(const struct ri_analysis *analysis, const struct r
 
 static void report(const struct ri_check *check, const struct ri_analysis *analysis,
 		   struct ri_findings *findings, const struct ri_absence *absence,
-		   struct ri_cycle_tracer *tracer, const bool *has_members, size_t index)
+		   struct ri_cycle_tracer *tracer, const struct ri_leak_groups *groups,
+		   const bool *has_members, size_t index)
 {
 	const struct ri_cycle *cycle = &analysis->graph->cycles[index];
 	uint32_t smallest = smallest_member(analysis, cycle);
@@ -213,6 +215,7 @@ static void report(const struct ri_check *check, const struct ri_analysis *analy
 	if (analysis->graph->hangs_on_count[smallest] >= cycle->count)
 		ri_finding_explain(finding, "%" PRIu32 " objects more hang on the cycle",
 				   analysis->graph->hangs_on_count[smallest] - (cycle->count - 1));
+	ri_finding_explain_leak_group(finding, analysis, groups);
 	ri_finding_rest_on_absence(finding, analysis, absence);
 	if (finding->status == RI_FINDING_SURE && has_shared_member(analysis, cycle)) {
 		finding->status = RI_FINDING_UNCHECKED;
@@ -248,15 +251,18 @@ static void run_cycle(const struct ri_check *check, const struct ri_analysis *an
 {
 	struct ri_absence absence = ri_absence_measure(analysis);
 	struct ri_cycle_tracer *tracer;
+	struct ri_leak_groups *groups;
 	bool *has_members;
 
 	if (!analysis->graph || !analysis->graph->cycle_count)
 		return;
 	tracer = ri_cycle_tracer_create(analysis);
+	groups = ri_leak_groups_create(analysis);
 	has_members = ri_find_group_owners(analysis);
 	for (size_t i = 0; i < analysis->graph->cycle_count; i++)
 		if (is_leaked(analysis, &analysis->graph->cycles[i]))
-			report(check, analysis, findings, &absence, tracer, has_members, i);
+			report(check, analysis, findings, &absence, tracer, groups, has_members, i);
+	ri_leak_groups_destroy(groups);
 	free(has_members);
 	ri_cycle_tracer_destroy(tracer);
 }

@@ -14,6 +14,7 @@
 
 #include "check/cause.h"
 #include "check/leak.h"
+#include "check/leak_group.h"
 
 /* Objects by the leak root they hang on: items[first[root] .. first[root + 1]). */
 struct chains {
@@ -107,27 +108,10 @@ static void explain_chain(struct ri_finding *finding, const struct ri_analysis *
 		ri_finding_explain(finding, "of these %" PRIu32 " of other types", rest);
 }
 
-static void explain_group(struct ri_finding *finding, const struct ri_analysis *analysis,
-			  uint32_t object)
-{
-	const struct ri_population *population = analysis->population;
-	bool is_member = population->member_of_first && population->member_of_first[object + 1] >
-								population->member_of_first[object];
-
-	if (finding->group == RI_NONE)
-		ri_finding_explain(finding, "it is in no group and names none");
-	else if (!is_member)
-		ri_finding_explain(finding, "it last belonged to group %s", finding->group_name);
-	else if (analysis->graph->reach[object] & RI_REACH_GROUP)
-		ri_finding_explain(finding, "its membership in group %s borrows",
-				   finding->group_name);
-	else
-		ri_finding_explain(finding, "it is in group %s", finding->group_name);
-}
-
 static void report(const struct ri_check *check, const struct ri_analysis *analysis,
 		   struct ri_findings *findings, const struct ri_absence *absence,
-		   const struct chains *chains, uint32_t object)
+		   const struct chains *chains, const struct ri_leak_groups *groups,
+		   uint32_t object)
 {
 	struct ri_finding *finding = ri_finding_of_object(findings, check, analysis, object);
 
@@ -138,7 +122,8 @@ static void report(const struct ri_check *check, const struct ri_analysis *analy
 	if (analysis->population->objects[object].found == RI_FOUND_CONTENT)
 		ri_finding_explain(finding, "known by the size and content of its block alone");
 	explain_chain(finding, analysis, chains, object);
-	explain_group(finding, analysis, object);
+	if (!ri_finding_explain_leak_group(finding, analysis, groups))
+		ri_finding_explain(finding, "it is in no group, and nothing tells one that it was in");
 	ri_finding_explain_holders(finding, analysis, object);
 	if (analysis->graph->reach[object] & RI_REACH_GROUP)
 		ri_finding_imply(finding, "group-only");
@@ -161,14 +146,17 @@ static void run_unreachable(const struct ri_check *check, const struct ri_analys
 			    struct ri_findings *findings)
 {
 	struct ri_absence absence = ri_absence_measure(analysis);
+	struct ri_leak_groups *groups;
 	struct chains chains;
 
 	if (!analysis->graph)
 		return;
 	chains = chains_create(analysis);
+	groups = ri_leak_groups_create(analysis);
 	for (uint32_t o = 0; o < analysis->population->object_count; o++)
 		if (ri_object_is_leak_root(analysis, o))
-			report(check, analysis, findings, &absence, &chains, o);
+			report(check, analysis, findings, &absence, &chains, groups, o);
+	ri_leak_groups_destroy(groups);
 	chains_destroy(&chains);
 }
 
@@ -181,7 +169,10 @@ const struct ri_check ri_check_unreachable = {
 		"leaked. "
 		"Only the first object of each chain is reported, with what hangs on it: fix that "
 		"one and the rest goes with it. The group that it is in or last was in often "
-		"names the code that lost it.",
+		"names the code that lost it; the evidence says what tells the group: being "
+		"chained in it, the back pointer, stale link words, a neighbour's link word, a "
+		"pointer to the group's struct, or that most objects of its block or of its type "
+		"are in it.",
 	.run = run_unreachable,
 };
 

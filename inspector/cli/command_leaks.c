@@ -4,28 +4,36 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "check/evidence.h"
+#include "check/leak_group.h"
 #include "cli/commands.h"
 
 #define CELL_BYTES 32
 
-/* The group that the object is in, or that its back pointer names. */
-static char *group_of(const struct ri_population *population, uint32_t object)
+/* The groups that the object is in, or the one that it was in, or may have been. */
+static char *group_of(const struct ri_analysis *analysis, const struct ri_leak_groups *known,
+		      uint32_t object)
 {
-	char *groups = ri_command_group_words(population, object);
-	uint32_t back = population->back_group[object];
+	char *groups = ri_command_group_words(analysis->population, object);
+	enum ri_group_clue clue;
+	uint32_t group;
 
-	if (*groups || back == RI_NONE)
+	if (*groups)
+		return groups;
+	group = ri_leak_group(known, object, &clue);
+	if (group == RI_NONE)
 		return groups;
 	free(groups);
-	return ri_format("%s (left)", population->groups[back].name);
+	return ri_format("%s (%s)", ri_group_label(analysis, group),
+			 clue < RI_CLUE_POOL ? "left" : "perhaps");
 }
 
 static void add_leak_row(struct ri_listing *listing, const struct ri_analysis *analysis,
-			 uint32_t index)
+			 const struct ri_leak_groups *known, uint32_t index)
 {
 	const struct ri_object *object = &analysis->population->objects[index];
 	char addr[CELL_BYTES], count[CELL_BYTES], behind[CELL_BYTES], bytes[CELL_BYTES];
-	char *groups = group_of(analysis->population, index);
+	char *groups = group_of(analysis, known, index);
 	const char *cells[] = { addr, analysis->population->types[object->type].name, count, behind,
 				bytes, groups };
 
@@ -46,6 +54,7 @@ static struct ri_error *run_leaks(struct ri_command_context *context, int word_c
 	};
 	const struct ri_analysis *analysis = context->analysis;
 	const struct ri_graph *graph = analysis->graph;
+	struct ri_leak_groups *known = ri_leak_groups_create(analysis);
 	struct ri_listing *listing;
 
 	(void)word_count;
@@ -55,7 +64,8 @@ static struct ri_error *run_leaks(struct ri_command_context *context, int word_c
 				    sizeof(columns) / sizeof(columns[0]), &context->report);
 	for (uint32_t i = 0; i < analysis->population->object_count; i++)
 		if (graph->leak_root[i] == i && ri_filter_has_object(analysis, &context->request, i))
-			add_leak_row(listing, analysis, i);
+			add_leak_row(listing, analysis, known, i);
+	ri_leak_groups_destroy(known);
 	ri_listing_finish(listing);
 	if (context->request.format[0] == 't' && graph->plain_leak_count)
 		fprintf(context->out,
@@ -79,7 +89,8 @@ const struct ri_command ri_command_leaks = {
 	.summary = "the first object of each leaked chain, what hangs on it",
 	.help = "A row per leak root: an unreachable object that no other unreachable object "
 		"holds, or the lowest one of a cycle; how many objects and bytes hang on it; and "
-		"the group that it is in or, by its back pointer, left.",
+		"the group that it is in, has left (its back pointer, link words or neighbours "
+		"say so), or has perhaps been in (others like it are).",
 	.needs_target = true,
 	.run = run_leaks,
 };

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The table of checks against what explains it: every row has all it needs, `help CODE`
- * prints it, docs/findings.md has a section with the same words.  (The manual page is made
- * from the table.)
+ * prints it.  (report_test compares docs/findings.md; the manual page is made from it.)
  */
 #include <ctype.h>
 #include <setjmp.h>
@@ -18,21 +17,6 @@
 #include "base/memory.h"
 #include "cli/commands.h"
 #include "check/check.h"
-#include "report/words.h"
-
-#define PAGE "docs/findings.md"
-
-static char *read_file(const char *path)
-{
-	FILE *file = fopen(path, "r");
-	char *text = ri_calloc(1, 1 << 20);
-
-	if (!file)
-		fail_msg("cannot read %s", path);
-	assert_true(fread(text, 1, (1 << 20) - 1, file) > 0);
-	fclose(file);
-	return text;
-}
 
 /* Every run of white space becomes one blank, in place. */
 static void fold_space(char *text)
@@ -96,37 +80,11 @@ static void test_help_explains_each(void **state)
 	}
 }
 
-static void test_page_has_each(void **state)
-{
-	char *page = read_file(PAGE);
-	size_t sections = 0, rows = 0;
-
-	(void)state;
-	for (const char *at = page; (at = strstr(at, "\n## `")); at++)
-		sections++;
-	fold_space(page);
-	for (size_t i = 0; ri_checks[i]; i++) {
-		const struct ri_check *check = ri_checks[i];
-		char *section = ri_format("## `%s` *%s: %s.* %s", check->code,
-					  ri_words_severity(check->severity), check->summary,
-					  check->help);
-
-		fold_space(section);
-		if (!strstr(page, section))
-			fail_msg(PAGE " does not say: %s", section);
-		free(section);
-		rows++;
-	}
-	assert_int_equal(sections, rows);
-	free(page);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rows_are_whole),
 		cmocka_unit_test(test_help_explains_each),
-		cmocka_unit_test(test_page_has_each),
 	};
 
 	return cmocka_run_group_tests_name("the table of checks", tests, NULL, NULL);

@@ -25,9 +25,66 @@ static void test_unreachable(void **state)
 	assert_true(finding_implies(f, "surplus"));
 	assert_true(finding_says(f, "2 more objects hang on it, 128 bytes"));
 	assert_true(finding_says(f, "of these 1 session"));
-	assert_true(finding_says(f, "in no group and names none"));
+	assert_true(finding_says(f, "it is in no group, and nothing tells one"));
 	assert_true(finding_says(f, "nothing that was searched holds it"));
 	assert_string_equal(finding_last(f), "why 0x12000");
+	world_destroy(w);
+}
+
+/* Object 6 is lost and in no group; members of all_conns are objects 0 to `members` - 1. */
+static struct world *lost_beside(uint32_t members)
+{
+	struct world *w = world_create();
+
+	world_group(w, "all_conns", 0, members);
+	world_drop(w, 6);
+	world_leak(w, 6, 6);
+	return w;
+}
+
+static void test_group_of_most_of_the_type(void **state)
+{
+	struct world *w = lost_beside(4); /* of seven that are not lost */
+
+	(void)state;
+	world_check(w);
+	assert_string_equal(world_only(w, "unreachable")->group_name, "all_conns");
+	assert_true(finding_says(world_only(w, "unreachable"), "it may have belonged to group"));
+	assert_string_equal(world_only(w, "unreachable")->fingerprint, "unreachable:conn");
+	world_destroy(w);
+
+	w = lost_beside(3);
+	world_check(w);
+	assert_null(world_only(w, "unreachable")->group_name);
+	world_destroy(w);
+}
+
+static void test_group_by_stale_links(void **state)
+{
+	const uint64_t words[8] = { 0, 0, 0, world_addr(2) + 16 };
+	const struct ri_range range = { world_addr(6), world_addr(6) + sizeof(words),
+					(const uint8_t *)words, RI_RANGE_PRESENT,
+					RI_RANGE_READ | RI_RANGE_WRITE };
+	struct world *w = lost_beside(3);
+
+	(void)state;
+	w->layout.groups.items[0].prev_offset = 8;
+	ri_image_add(w->target.image, &range);
+	world_check(w);
+	assert_string_equal(world_only(w, "unreachable")->group_name, "all_conns");
+	assert_true(finding_says(world_only(w, "unreachable"),
+				 "it last belonged to group all_conns: its stale link words"));
+	world_destroy(w);
+}
+
+static void test_group_by_a_neighbours_link(void **state)
+{
+	struct world *w = lost_beside(3);
+
+	(void)state;
+	world_hold(w, 1, 6, CLASS_PEER, RI_EDGE_LINK);
+	world_check(w);
+	assert_true(finding_says(world_only(w, "unreachable"), "a link word there leads to it"));
 	world_destroy(w);
 }
 
@@ -452,6 +509,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_unreachable),
+		cmocka_unit_test(test_group_of_most_of_the_type),
+		cmocka_unit_test(test_group_by_stale_links),
+		cmocka_unit_test(test_group_by_a_neighbours_link),
 		cmocka_unit_test(test_unreachable_without_surplus),
 		cmocka_unit_test(test_leak_names_its_last_group),
 		cmocka_unit_test(test_group_only),
