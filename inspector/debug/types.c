@@ -241,6 +241,32 @@ const struct ri_type *ri_types_find(struct ri_types *types, const char *name,
 	return type;
 }
 
+const struct ri_type *ri_types_find_elsewhere(struct ri_types *types, const char *name,
+					      const char *with_member, const struct ri_type *type)
+{
+	const struct ri_name_group *group;
+	const struct ri_type *found = NULL;
+	struct wanted wanted;
+
+	parse_wanted(name, &wanted);
+	group = wanted.length ? ri_names_find(&types->names, wanted.name, wanted.length) : NULL;
+	for (uint32_t i = group ? group->first : RI_NAMES_NONE; !found && i != RI_NAMES_NONE;) {
+		const struct ri_name_entry *entry = &types->names.entries.items[i];
+		const struct ri_type *other;
+
+		i = entry->next;
+		if (!allows_tag(&wanted, entry->tag) || entry->is_local ||
+		    match_scope(wanted.scope, entry->scope) != 2)
+			continue;
+		other = &ri_loader_load(types, entry->module, entry->die)->type;
+		if (other->module != type->module && has_path(types, other, with_member) &&
+		    !is_same_layout(types, other, type))
+			found = other;
+	}
+	free(wanted.scope);
+	return found;
+}
+
 void ri_types_each_struct(struct ri_types *types,
 			  bool (*callback)(const struct ri_type *type, void *data), void *data)
 {

@@ -89,6 +89,11 @@ void ri_types_destroy(struct ri_types *types);
 const struct ri_type *ri_types_find(struct ri_types *types, const char *name,
 				    const char *with_member, bool *ret_ambiguous);
 
+/* The first struct or typedef called `name`, with the member path `with_member` (null: any),
+ * of another module than `type` and of another layout; null if there is none. */
+const struct ri_type *ri_types_find_elsewhere(struct ri_types *types, const char *name,
+					      const char *with_member, const struct ri_type *type);
+
 /* Calls back for each complete struct and class of every module that has
  * DWARF, anonymous ones that a typedef names included; duplicates of the same
  * module, name, size, line and members once; stops when the callback returns

@@ -138,14 +138,26 @@ static bool find_address(struct walk *walk, Dwarf_Attribute *location, uint64_t 
 	return ri_module_maps(walk->names->modules, walk->module, *ret, 1);
 }
 
+/* An entry of .debug_addr as an offset in the TLS segment.  Compilers have been seen to let
+ * the linker put the address in the segment's image there. */
+static uint64_t as_thread_offset(const struct walk *walk, uint64_t value)
+{
+	for (size_t i = 0; i < walk->state->phdr_count; i++) {
+		const Elf64_Phdr *phdr = &walk->state->phdrs[i];
+
+		if (phdr->p_type == PT_TLS && value >= phdr->p_memsz && value >= phdr->p_vaddr &&
+		    value - phdr->p_vaddr < phdr->p_memsz)
+			return value - phdr->p_vaddr;
+	}
+	return value;
+}
+
 /* The offset in the module's TLS segment of a variable that is thread-local: a constant and
  * the operator that makes it an address in the current thread. */
-static bool find_thread_offset(Dwarf_Attribute *location, uint64_t *ret)
+static bool find_thread_offset(const struct walk *walk, Dwarf_Attribute *location, uint64_t *ret)
 {
-	Dwarf_Attribute indexed;
 	Dwarf_Block block;
 	Dwarf_Op *ops;
-	Dwarf_Addr value;
 	size_t count;
 
 	if (dwarf_formblock(location, &block) || block.length < 2 ||
@@ -166,11 +178,10 @@ static bool find_thread_offset(Dwarf_Attribute *location, uint64_t *ret)
 	case DW_OP_GNU_addr_index:
 	case DW_OP_constx:
 	case DW_OP_GNU_const_index:
-		/* libdw gives the entry of .debug_addr, which is the constant as well */
-		if (dwarf_getlocation_attr(location, ops, &indexed) ||
-		    dwarf_formaddr(&indexed, &value))
+		/* an entry of .debug_addr may be a constant as well */
+		if (!find_operand(walk, location, &ops[0], ret))
 			return false;
-		*ret = value;
+		*ret = as_thread_offset(walk, *ret);
 		return true;
 	default:
 		return false;
@@ -187,7 +198,7 @@ static void add_variable(struct walk *walk, Dwarf_Die *die, struct attributes *a
 	if (!attributes->has_location)
 		return;
 	is_static = find_address(walk, &attributes->location, &addr);
-	if (!is_static && !find_thread_offset(&attributes->location, &addr))
+	if (!is_static && !find_thread_offset(walk, &attributes->location, &addr))
 		return;
 	if (!attributes->name && attributes->has_specification &&
 	    dwarf_attr_integrate(die, DW_AT_name, &attr))

@@ -474,6 +474,24 @@ static void name_root(struct ri_binder *binder, const struct typing *typing, str
 	root->mark = ri_bind_mark(binder, &from->mark);
 }
 
+/* Another module's struct of the same name is not what the profile's entry is bound to. */
+static void tell_namesake(struct ri_binder *binder, const struct typing *typing,
+			  const char *member)
+{
+	const struct ri_type *other =
+		ri_types_find_elsewhere(binder->types, typing->from->type.text, member,
+					typing->type);
+	const char *path = other && other->module ? other->module->path : NULL;
+	const char *slash = path ? strrchr(path, '/') : NULL;
+
+	if (path && member)
+		ri_gaps_add(binder->gaps, RI_GAP_TOLD, "profile",
+			    "%s has another struct '%s', which is not counted: an entry with "
+			    "'module: %s' counts it",
+			    path, ri_bind_bare_name(typing->from->type.text),
+			    slash ? slash + 1 : path);
+}
+
 /* The type's struct; false, and recorded, where it has to be there and is not. */
 static bool find_type(struct ri_binder *binder, struct typing *typing)
 {
@@ -485,6 +503,8 @@ static bool find_type(struct ri_binder *binder, struct typing *typing)
 		return true;
 	typing->type = ri_bind_struct(binder, &from->type, member, from->module.text,
 				      from->size_bytes != 0);
+	if (typing->type && !from->module.text && binder->types)
+		tell_namesake(binder, typing, member);
 	if (typing->type && from->size_bytes && typing->type->size_bytes != from->size_bytes) {
 		ri_gaps_add(binder->gaps, RI_GAP_TOLD, "profile",
 			    "struct %s of this program has %llu bytes, not the %llu of profile "

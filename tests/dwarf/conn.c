@@ -67,8 +67,7 @@ struct conn *conn_get(struct conn *conn)
 }
 
 /* The last reference is never put here. */
-void conn_put_and_forget(struct conn **conn)
+void conn_put(struct conn *conn)
 {
-	(*conn)->base.refs--;
-	*conn = NULL;
+	conn->base.refs--;
 }

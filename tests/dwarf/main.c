@@ -8,7 +8,9 @@
  *	user.conns               chains every third connection, owns
  *	all_conns, all_users     chain, borrow
  *
- * Connection 4 has a reference too many, user 2 one too few and a wrong number of
+ *	current (thread-local) ──owns──► conn 1
+ *
+ * Connection 1 is short of the reference of `current`.  Connection 4 has a reference too many, user 2 one too few and a wrong number of
  * connections; connection 11 is lost, and connection 10 with it.
  */
 #include "world.h"
@@ -20,6 +22,8 @@ enum { CONNS = 16, USERS = 4 };
 struct list_head all_conns, all_users;
 struct conn *conns_by_id[CONNS];
 struct user *users[USERS];
+extern __thread struct conn *current;
+__thread struct conn *current;
 
 static struct user *user_create(unsigned i)
 {
@@ -51,10 +55,13 @@ static FIXTURE_NOINLINE void build(void)
 	for (unsigned i = 0; i < CONNS; i++)
 		conns_by_id[i] = conn_create(i, i & 1 ? conn_get(conns_by_id[i - 1]) : NULL,
 					     user_get(users[i % USERS]));
-	FIXTURE_FAULT(conn_get(conns_by_id[4]);
+	current = conn_get(conns_by_id[1]);
+	FIXTURE_FAULT(conn_put(current);
+		      conn_get(conns_by_id[4]);
 		      users[2]->uses--;
 		      users[2]->nr++;
-		      conn_put_and_forget(&conns_by_id[10]);
+		      conn_put(conns_by_id[10]);
+		      conns_by_id[10] = NULL;
 		      conns_by_id[11] = NULL);
 }
 
@@ -63,6 +70,7 @@ int main(int argc, char **argv)
 	fixture_start(argc, argv);
 	build();
 	fixture_expect("surplus", "conn", 1, "all_conns");
+	fixture_expect("deficit", "conn", 1, "all_conns");
 	fixture_expect("deficit", "user", 1, "all_users");
 	fixture_expect("count-mismatch", "conn", 1, "carl");
 	fixture_expect("unreachable", "conn", 1, "all_conns");

@@ -47,7 +47,7 @@ static inline void list_add_tail(struct list_head *node, struct list_head *head)
 /* Takes over the caller's references to `peer` (null: none) and `owner`. */
 struct conn *conn_create(uint32_t id, struct conn *peer, struct user *owner);
 struct conn *conn_get(struct conn *conn);
-void conn_put_and_forget(struct conn **conn);
+void conn_put(struct conn *conn);
 
 long legacy_start(void);
 
