@@ -41,6 +41,9 @@ unit_sources := $(sort $(wildcard tests/unit/*_test.c))
 unit_programs := $(unit_sources:%.c=$(BUILD)/%)
 tool_sources := $(sort $(wildcard tests/tools/*.c))
 tool_programs := $(tool_sources:%.c=$(BUILD)/%)
+fuzz_programs := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
+# With SANITIZE=...,fuzzer-no-link and clang they get libFuzzer's main, else one of ours.
+fuzz_main = $(if $(findstring fuzzer,$(SANITIZE)),,$(BUILD)/tests/fuzz/standalone.o)
 mutate := $(BUILD)/tests/mutate/mutate
 mutate_objects := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tests/mutate/*.c)))
 
@@ -81,6 +84,10 @@ $(unit_programs): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/librefinspect.a
 
 $(tool_programs): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/librefinspect.a
 	$(call quiet,LD,$@)$(CC) $(CFLAGS) $(ri_ldflags) $(LDFLAGS) -o $@ $^ $(ri_libs)
+
+$(fuzz_programs): $(BUILD)/%: $(BUILD)/%.o $(fuzz_main) $(BUILD)/librefinspect.a
+	$(call quiet,LD,$@)$(CC) $(CFLAGS) $(ri_ldflags) $(if $(fuzz_main),,-fsanitize=fuzzer) \
+		$(LDFLAGS) -o $@ $^ $(ri_libs)
 
 $(mutate): $(mutate_objects) $(BUILD)/librefinspect.a
 	$(call quiet,LD,$@)$(CC) $(CFLAGS) $(ri_ldflags) $(LDFLAGS) -o $@ $^ $(ri_libs)
@@ -169,6 +176,7 @@ check_steps = \
 	'gdb=bash tests/run-gdb $(BUILD)' \
 	'bad-input=bash tests/bad-input.sh $(BUILD)' \
 	'corrupt=bash tests/corrupt.sh $(BUILD)' \
+	'fuzz=bash tests/fuzz.sh $(BUILD) 0' \
 	'dwarf=bash tests/run-dwarf $(BUILD)' \
 	'commands=bash tests/run-commands $(BUILD)' \
 	'prompt=bash tests/run-prompt $(BUILD)' \
@@ -189,7 +197,7 @@ check: setup-check ## install what is missing, build, and run every test
 	@$(MAKE) --no-print-directory run-check
 
 .PHONY: build-check run-check
-build-check: all $(unit_programs) $(tool_programs) $(mutate) fixtures $(BUILD)/tests/gdb/target $(manual)
+build-check: all $(unit_programs) $(tool_programs) $(fuzz_programs) $(mutate) fixtures $(BUILD)/tests/gdb/target $(manual)
 run-check:
 	@sh tests/check.sh $(BUILD)/check $(check_steps)
 
@@ -206,6 +214,18 @@ run-unit:
 	@failed=; for t in $(unit_programs); do \
 		echo "  TEST    $$t"; ./$$t || failed="$$failed $$t"; done; \
 	[ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
+
+# A build of its own, with clang's libFuzzer.
+FUZZ_SECONDS ?= 60
+FUZZ_BUILD ?= $(BUILD)-fuzz
+.PHONY: check-fuzz build-fuzz
+check-fuzz: ## fuzz the parsers for FUZZ_SECONDS (default 60)
+	@$(MAKE) --no-print-directory $(jobs) build-fuzz CC=clang BUILD=$(FUZZ_BUILD) \
+		SANITIZE=address,undefined,fuzzer-no-link
+	@sh tests/check.sh $(FUZZ_BUILD)/check 'fuzz=bash tests/fuzz.sh $(FUZZ_BUILD) $(FUZZ_SECONDS)'
+fuzz_seeds := surplus nested plain-cycle heap-damage
+build-fuzz: $(fuzz_programs) $(BUILD)/tests/tools/coremaker \
+	$(foreach v,O0 O2,$(fuzz_seeds:%=$(BUILD)/fixtures/$(v)/%))
 
 # BIG=1: ten million objects too (2 GB of memory and of disk).
 .PHONY: bench

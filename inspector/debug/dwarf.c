@@ -123,7 +123,7 @@ static uint64_t first_load_vaddr(const Elf64_Phdr *phdrs, size_t phdr_count)
 }
 
 /* libdw's own ends the process with status 1. */
-static _Noreturn void end_without_memory(void)
+__attribute__((noreturn)) static void end_without_memory(void)
 {
 	ri_memory_exhausted(0);
 }

@@ -227,12 +227,15 @@ const uint8_t *ri_image_peek(const struct ri_image *image, uint64_t addr, size_t
 
 bool ri_image_read(const struct ri_image *image, uint64_t addr, void *buffer, size_t size_bytes)
 {
-	const struct ri_range *range, *end = image->ranges.items + image->ranges.count;
+	const struct ri_range *range, *end;
 	uint8_t *out = buffer;
 
 	if (!size_bytes)
 		return true;
 	range = ri_image_find(image, addr);
+	if (!range)
+		return false;
+	end = image->ranges.items + image->ranges.count;
 	while (range && range->kind != RI_RANGE_MISSING) {
 		size_t size = range->end - addr;
 
