@@ -136,6 +136,16 @@ static inline void ri_finder_point_at(struct ri_finder *finder, uint32_t object)
 		finder->objects.items[object].found |= RI_FOUND_POINTER;
 }
 
+/* Whether anything but its magic, or a guess, says that there is an object. */
+static inline bool ri_finder_is_confirmed(const struct ri_finder *finder, uint32_t object)
+{
+	const uint32_t looks = RI_FOUND_MAGIC | RI_FOUND_GUESS;
+
+	return (object < finder->indexed_count &&
+		finder->is_pointed_at[object / 64] >> object % 64 & 1) ||
+	       finder->objects.items[object].found & ~looks;
+}
+
 /*
  * Adds the object of `type` at `addr`, or adds `found` to the one known by the
  * same header, whose type changes if this evidence is better.  Its index.
@@ -239,6 +249,16 @@ void ri_pools_destroy(const struct ri_finder *finder, uint64_t *pools);
  * block of another use. */
 bool ri_is_remnant(struct ri_finder *finder, const struct ri_object *object,
 		   const uint64_t *pools);
+
+/* rivals.c: drops objects that stand where better known ones do; finder->objects are in
+ * their final order, place_of[] says where each was put and is updated.  Sets the
+ * population's rivals. */
+void ri_rivals_drop(struct ri_finder *finder, uint32_t *place_of,
+		    struct ri_population *population);
+
+/* Whether a struct of type `outer` begins with one of type `inner`. */
+bool ri_type_begins_with(struct ri_types *types, const struct ri_type *outer,
+			 const struct ri_type *inner);
 
 /* sweep.c: appends what the magics show, indexes it, then adds what the known
  * descriptors show where the magic is bad.  Heads with a magic are added too. */

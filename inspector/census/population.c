@@ -18,8 +18,6 @@
 #include "census/type_walk.h"
 #include "debug/modules.h"
 
-#define NESTING_MAX 16
-
 /*
  * States
  */
@@ -251,93 +249,6 @@ static void sort_objects(struct ri_finder *finder, uint32_t *place_of)
 	free(run);
 }
 
-/* Whether two types at one address are two views of one thing: two headers of a
- * struct. */
-static bool stand_together(const struct ri_counted_type *a, const struct ri_counted_type *b)
-{
-	return a->container != RI_LAYOUT_NONE || b->container != RI_LAYOUT_NONE ||
-	       (a->type && a->type == b->type);
-}
-
-/* Whether a struct of type `outer` begins with one of type `inner`. */
-static bool begins_with(struct ri_types *types, const struct ri_type *outer,
-			const struct ri_type *inner)
-{
-	for (unsigned depth = 0; outer && inner && depth < NESTING_MAX; depth++) {
-		if (ri_types_are_same(outer, inner))
-			return true;
-		if (outer->kind != RI_TYPE_STRUCT || !outer->member_count ||
-		    outer->members[0].offset_bits)
-			return false;
-		outer = ri_type_bare(types, outer->members[0].type);
-	}
-	return false;
-}
-
-/* Whether objects[i] claims the address of objects[i - 1] for another type, and
- * neither embeds the other. */
-static bool is_rival(const struct ri_finder *finder, size_t i)
-{
-	const struct ri_object *a = &finder->objects.items[i - 1], *b = &finder->objects.items[i];
-	const struct ri_counted_type *t = &finder->types.items[a->type];
-	const struct ri_counted_type *u = &finder->types.items[b->type];
-
-	return a->addr == b->addr && !((a->found | b->found) & RI_FOUND_EMBEDDED) &&
-	       !stand_together(t, u) && !begins_with(finder->dwarf, t->type, u->type) &&
-	       !begins_with(finder->dwarf, u->type, t->type);
-}
-
-/* How much speaks for an object: pointers of its type and the like before its looks, for
- * what was there before the block was used anew may still look like itself. */
-static int evidence_of(const struct ri_object *object)
-{
-	const uint32_t looks = RI_FOUND_MAGIC | RI_FOUND_GUESS;
-	int score = 4 * __builtin_popcount(object->found & ~looks);
-
-	score += object->found & RI_FOUND_MAGIC ? 2 : 0;
-	score -= object->state & RI_OBJECT_MAGIC_BAD ? 5 : 0;
-	score -= object->state & RI_OBJECT_COUNT_IMPOSSIBLE ? 3 : 0;
-	score -= object->state & RI_OBJECT_COUNT_DEAD ? 1 : 0;
-	return score;
-}
-
-typedef RI_VEC(struct ri_rival) rival_list;
-
-/* Of rivals the one that more speaks for stays. */
-static void drop_rivals(struct ri_finder *finder, uint32_t *place_of, rival_list *rivals)
-{
-	struct ri_object *objects = finder->objects.items;
-	size_t count = finder->objects.count, kept = 0;
-	uint32_t *moved;
-	bool any = false;
-
-	for (size_t i = 1; i < count && !any; i++)
-		any = is_rival(finder, i);
-	if (!any)
-		return;
-	moved = ri_malloc(count * sizeof(*moved));
-	for (size_t i = 0; i < count; i++) {
-		objects[kept] = objects[i];
-		moved[i] = (uint32_t)kept;
-		if (!kept || !is_rival(finder, kept)) {
-			kept++;
-			continue;
-		}
-		moved[i]--;
-		if (evidence_of(&objects[kept]) > evidence_of(&objects[kept - 1])) {
-			struct ri_object loser = objects[kept - 1];
-
-			objects[kept - 1] = objects[kept];
-			objects[kept] = loser;
-		}
-		*ri_push(rivals) = (struct ri_rival){ (uint32_t)kept - 1, objects[kept] };
-	}
-	for (size_t i = 0; i < count; i++)
-		place_of[i] = moved[place_of[i]];
-	finder->objects.count = kept;
-	free(moved);
-}
-
 /* Parents: the innermost earlier object that contains all of this one. */
 static void set_parents(struct ri_population *population)
 {
@@ -426,7 +337,6 @@ static void place_typed_blocks(struct ri_finder *finder, struct ri_population *p
 static void finish(struct ri_finder *finder, struct ri_groups *groups,
 		   struct ri_population *population)
 {
-	rival_list rivals = { 0 };
 	uint32_t *place_of;
 	uint64_t *pools;
 
@@ -440,9 +350,7 @@ static void finish(struct ri_finder *finder, struct ri_groups *groups,
 	ri_pools_destroy(finder, pools);
 	place_of = ri_malloc(finder->objects.count * sizeof(*place_of));
 	sort_objects(finder, place_of);
-	drop_rivals(finder, place_of, &rivals);
-	population->rivals = rivals.items;
-	population->rival_count = rivals.count;
+	ri_rivals_drop(finder, place_of, population);
 	population->objects = finder->objects.items;
 	population->object_count = finder->objects.count;
 	population->types = finder->types.items;

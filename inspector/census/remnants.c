@@ -3,41 +3,126 @@
  * What is left of freed objects in blocks that are used for something else now: buffers that
  * nobody cleared, room in larger structs.  It carries its magic and plausible members.
  *
- * An object that nothing but its magic tells is one of these where a sound pointer of
- * another declared type leads to its block, where it has been written over (its count or a
- * pointer cannot be), or where it takes a part of a block of which no better known object
- * takes another part.  Cost: one pass over the objects, and the members of those in
- * question.  Blind spots: a whole remnant in a block that fits, held by untyped pointers
- * alone, looks like an object in all of this.
+ * An object that nothing but its magic tells is one of these where
+ *
+ *	a sound pointer of another declared type leads to its block (no pool: a block of
+ *	which a better known object takes another part);
+ *	it takes a part of a block that is no pool;
+ *	it has been written over: its count cannot be, or is absurd (COUNT_MAX), or a pointer
+ *	leads nowhere;
+ *	no more of its typed pointers lead to what they should than lead elsewhere: into
+ *	freed memory, into the middle of blocks, to objects of other types.  Those that
+ *	are known to borrow may have been left behind by what they led to and say nothing.
+ *
+ * Cost: one pass over the objects, and the members of those in question.  Blind spots: a
+ * whole remnant in a block that fits, held by untyped pointers alone, looks like an object
+ * in all of this.
  */
 #include "census/finder.h"
 
 #define LOWEST_ADDRESS 4096
+#define COUNT_MAX (1ll << 28) /* half a pointer is more, and so many holders are not met */
 
-/* Whether each member that is declared to point at a struct holds null or leads somewhere. */
-static bool are_pointers_sound(struct ri_finder *finder, const struct ri_object *object)
+/* Typed pointers of an object: those that lead to what they should, and others. */
+struct pointers {
+	size_t good, bad;
+	bool is_wild;            /* one leads nowhere at all */
+};
+
+enum lead { GOOD, BAD, NEUTRAL, WILD };
+
+/* Where a pointer to a counted object leads. */
+static enum lead weigh_counted(const struct ri_finder *finder, uint64_t value, uint32_t pointee)
+{
+	const struct ri_counted_type *type = &finder->types.items[pointee];
+	uint64_t header = value + (uint64_t)type->header_offset;
+	uint32_t block = ri_finder_block(finder, value);
+	const struct ri_block *b;
+
+	if (ri_finder_find(finder, header, type->convention) != RI_NONE)
+		return GOOD;
+	if (block == RI_NONE)
+		return ri_heap_find_region(finder->heap, value) ? BAD : NEUTRAL;
+	b = &finder->heap->blocks[block];
+	/* an object without magic that nothing else leads to */
+	return b->state == RI_BLOCK_USED && !finder->block_use[block] &&
+			       ri_type_start(type, value) == b->addr &&
+			       ri_finder_fits(type->extent_bytes, b->size_bytes)
+		       ? NEUTRAL
+		       : BAD;
+}
+
+/* A pointer to a plain struct, or to pointers. */
+static enum lead weigh_plain(const struct ri_finder *finder, uint64_t value)
+{
+	uint32_t block = ri_finder_block(finder, value);
+
+	if (block == RI_NONE)
+		return ri_heap_find_region(finder->heap, value) ? BAD : NEUTRAL;
+	if (finder->heap->blocks[block].state == RI_BLOCK_FREE)
+		return BAD;
+	return finder->heap->blocks[block].addr == value && finder->block_use[block] &&
+			       finder->block_use[block] != RI_BLOCK_HAS_OBJECT
+		       ? GOOD
+		       : NEUTRAL;
+}
+
+static enum lead weigh_word(struct ri_finder *finder, const struct ri_slot *slot, uint64_t value)
+{
+	const struct ri_holder_class *class = &finder->shapes->classes.items[slot->class_index];
+	enum lead lead;
+
+	if (value < LOWEST_ADDRESS)
+		return NEUTRAL;
+	if (!ri_image_find(finder->image, value & ~7ull))
+		return slot->kind == RI_SLOT_POINTER ? WILD : NEUTRAL;
+	if (slot->pointee_type != RI_NONE && slot->kind == RI_SLOT_POINTER)
+		lead = weigh_counted(finder, value, slot->pointee_type);
+	else
+		lead = weigh_plain(finder, value);
+	return lead == BAD && class->is_declared && !class->is_possible && !class->weight
+		       ? NEUTRAL
+		       : lead;
+}
+
+static struct pointers weigh_pointers(struct ri_finder *finder, const struct ri_object *object)
 {
 	const struct ri_counted_type *type = &finder->types.items[object->type];
+	struct pointers pointers = { 0 };
 	const struct ri_shape *shape;
-	uint32_t index;
 
 	if (!type->type)
-		return true;
-	index = ri_shapes_counted(finder->shapes, type, object->type);
-	shape = &finder->shapes->shapes.items[index];
+		return pointers;
+	shape = &finder->shapes->shapes.items[ri_shapes_counted(finder->shapes, type,
+								object->type)];
 	for (size_t i = 0; i < shape->slot_count; i++) {
 		const struct ri_slot *slot = &shape->slots[i];
+		enum lead lead = WILD;
 		uint64_t value;
 
-		if (slot->in_union || slot->kind != RI_SLOT_POINTER)
+		if (slot->in_union ||
+		    (slot->kind != RI_SLOT_POINTER && slot->kind != RI_SLOT_POINTER_ARRAY))
 			continue;
-		if (!ri_reader_u64(&finder->reader,
-				   ri_type_start(type, object->addr) + slot->offset_bytes,
-				   &value) ||
-		    (value >= LOWEST_ADDRESS && !ri_image_find(finder->image, value & ~7ull)))
-			return false;
+		if (ri_reader_u64(&finder->reader,
+				  ri_type_start(type, object->addr) + slot->offset_bytes, &value))
+			lead = weigh_word(finder, slot, value);
+		pointers.good += lead == GOOD;
+		pointers.bad += lead == BAD;
+		pointers.is_wild |= lead == WILD;
 	}
-	return true;
+	return pointers;
+}
+
+/* Whether what the object holds was written over. */
+static bool is_written_over(struct ri_finder *finder, const struct ri_object *object)
+{
+	struct pointers pointers;
+
+	if (object->state & RI_OBJECT_COUNT_IMPOSSIBLE ||
+	    object->count > COUNT_MAX)
+		return true;
+	pointers = weigh_pointers(finder, object);
+	return pointers.is_wild || (pointers.bad && pointers.bad >= pointers.good);
 }
 
 static bool fills_block(const struct ri_finder *finder, const struct ri_object *object)
@@ -57,23 +142,24 @@ static bool has_bit(const uint64_t *bits, uint32_t i)
 bool ri_is_remnant(struct ri_finder *finder, const struct ri_object *object,
 		   const uint64_t *pools)
 {
+	bool is_in_pool;
+
 	if (object->found != RI_FOUND_MAGIC || object->block == RI_NONE)
 		return false;
-	return has_bit(finder->is_contested, object->block) ||
-	       object->state & RI_OBJECT_COUNT_IMPOSSIBLE ||
-	       (!has_bit(pools, object->block) && !fills_block(finder, object)) ||
-	       !are_pointers_sound(finder, object);
+	is_in_pool = has_bit(pools, object->block);
+	return (!is_in_pool && (has_bit(finder->is_contested, object->block) ||
+				!fills_block(finder, object))) ||
+	       is_written_over(finder, object);
 }
 
 uint64_t *ri_pools_create(const struct ri_finder *finder)
 {
 	uint64_t *pools = ri_table_create((finder->heap->block_count / 64 + 1) * 8);
 
-	for (size_t i = 0; i < finder->objects.count; i++) {
+	for (uint32_t i = 0; i < finder->objects.count; i++) {
 		const struct ri_object *object = &finder->objects.items[i];
 
-		if (object->block != RI_NONE &&
-		    object->found & ~(uint32_t)(RI_FOUND_MAGIC | RI_FOUND_GUESS) &&
+		if (object->block != RI_NONE && ri_finder_is_confirmed(finder, i) &&
 		    !fills_block(finder, object))
 			pools[object->block / 64] |= 1ull << object->block % 64;
 	}

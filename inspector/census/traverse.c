@@ -39,7 +39,7 @@ struct plan {
 
 struct pending {
 	uint64_t value;
-	const struct ri_slot *slot;
+	struct ri_pointer_place place;
 	uint32_t source;          /* the object that holds it, or RI_NONE */
 	uint32_t convention;      /* of the holder, for words that a field table declares */
 	bool is_sound;            /* the holder is */
@@ -56,6 +56,7 @@ struct ri_traversal {
 	struct pending queue[BATCH];
 	size_t queued;
 	RI_VEC(struct pending) doubtful; /* put off until more is known of their holders */
+	RI_VEC(struct pending) contests; /* to blocks in which magic shows objects of another type */
 };
 
 struct ri_traversal *ri_traversal_create(struct ri_finder *finder)
@@ -77,6 +78,7 @@ void ri_traversal_destroy(struct ri_traversal *traversal)
 	ri_vec_deinit(&traversal->plans);
 	ri_vec_deinit(&traversal->blocks_to_do);
 	ri_vec_deinit(&traversal->doubtful);
+	ri_vec_deinit(&traversal->contests);
 	free(traversal);
 }
 
@@ -180,7 +182,7 @@ static const struct plan *plan_of_counted(struct ri_traversal *t, uint32_t shape
 
 static uint64_t header_of(const struct ri_finder *finder, const struct pending *p)
 {
-	return p->value + (uint64_t)finder->types.items[p->slot->pointee_type].header_offset;
+	return p->value + (uint64_t)finder->types.items[p->place.slot->pointee_type].header_offset;
 }
 
 /* What an unknown pointee is.  A place that is in doubt may vouch for no magic and no
@@ -188,7 +190,7 @@ static uint64_t header_of(const struct ri_finder *finder, const struct pending *
 static void recognise(struct ri_traversal *t, const struct pending *p, bool is_last)
 {
 	struct ri_finder *finder = t->finder;
-	uint32_t type = p->slot->pointee_type;
+	uint32_t type = p->place.slot->pointee_type;
 
 	if (type == RI_NONE && p->is_sound)
 		ri_pointee_owned(finder, p->value, p->convention);
@@ -201,7 +203,7 @@ static void recognise(struct ri_traversal *t, const struct pending *p, bool is_l
 static void look_up(struct ri_traversal *t, const struct pending *p)
 {
 	struct ri_finder *finder = t->finder;
-	uint32_t type = p->slot->pointee_type, object = RI_NONE;
+	uint32_t type = p->place.slot->pointee_type, object = RI_NONE;
 
 	if (type != RI_NONE) {
 		uint32_t convention = finder->types.items[type].convention;
@@ -219,6 +221,50 @@ static void look_up(struct ri_traversal *t, const struct pending *p)
 		recognise(t, p, false);
 }
 
+/* What a pointer to a plain struct or to pointers says of its block. */
+static void claim_block(struct ri_traversal *t, const struct pending *p)
+{
+	uint32_t block;
+
+	if (ri_typed_block_is_taken(t->finder, p->value)) {
+		if (p->is_sound)
+			*ri_push(&t->contests) = *p;
+		return;
+	}
+	block = ri_typed_block_claim(t->finder, p->value, &p->place, p->is_sound);
+	if (block != RI_NONE)
+		*ri_push(&t->blocks_to_do) = block;
+}
+
+/* Whether the pointer is followed by looking up an object, rather than a block. */
+static bool leads_to_objects(const struct ri_slot *slot)
+{
+	return slot->kind != RI_SLOT_POINTER_ARRAY &&
+	       (slot->pointee_type != RI_NONE || slot->kind == RI_SLOT_VOID_POINTER);
+}
+
+static bool leads_to_numbers(const struct ri_traversal *t, const struct ri_slot *slot)
+{
+	return slot->is_to_numbers && !is_declared_owner(t->finder->shapes, slot);
+}
+
+/* Follows a pointer that was put off. */
+static void resume(struct ri_traversal *t, const struct pending *p, bool is_last)
+{
+	const struct ri_slot *slot = p->place.slot;
+
+	if (leads_to_numbers(t, slot)) {
+		if (p->is_sound)
+			ri_typed_block_contest(t->finder, p->value);
+	} else if (!leads_to_objects(slot)) {
+		claim_block(t, p);
+	} else if (is_last) {
+		recognise(t, p, true);
+	} else {
+		look_up(t, p);
+	}
+}
+
 /* Looks the queued pointers up; what that reads was prefetched when they were
  * queued. */
 static void flush(struct ri_traversal *t)
@@ -232,7 +278,7 @@ static void flush(struct ri_traversal *t)
 
 static void queue(struct ri_traversal *t, const struct pending *pending)
 {
-	if (pending->slot->pointee_type != RI_NONE)
+	if (pending->place.slot->pointee_type != RI_NONE)
 		ri_span_index_prefetch(t->finder->headers, header_of(t->finder, pending));
 	else if (t->finder->heap->index)
 		ri_span_index_prefetch(t->finder->heap->index, pending->value);
@@ -260,35 +306,22 @@ struct element {
 static void follow(struct ri_traversal *t, const struct element *element, uint64_t value,
 		   const struct ri_slot *slot)
 {
-	const struct ri_pointer_place place = {
-		.slot = slot,
-		.addr = element->addr,
-		.type = element->type,
-		.type_offset = element->type_offset,
-	};
 	const struct pending pending = {
 		.value = value,
-		.slot = slot,
+		.place = { slot, element->addr, element->type, element->type_offset },
 		.source = element->object,
 		.convention = element->convention,
 		.is_sound = element->is_sound && !slot->is_opaque,
 		.is_unconfirmed = element->is_unconfirmed,
 	};
-	uint32_t block;
+	bool is_numbers = leads_to_numbers(t, slot);
 
-	if (slot->is_to_numbers && !is_declared_owner(t->finder->shapes, slot)) {
-		if (element->is_sound && !element->is_unconfirmed)
-			ri_typed_block_contest(t->finder, value);
-		return;
-	}
-	if (slot->kind != RI_SLOT_POINTER_ARRAY &&
-	    (slot->pointee_type != RI_NONE || slot->kind == RI_SLOT_VOID_POINTER)) {
+	if (!is_numbers && leads_to_objects(slot))
 		queue(t, &pending);
-		return;
-	}
-	block = ri_typed_block_claim(t->finder, value, &place);
-	if (block != RI_NONE)
-		*ri_push(&t->blocks_to_do) = block;
+	else if (element->is_unconfirmed || (!element->is_sound && !is_numbers))
+		*ri_push(&t->doubtful) = pending;
+	else
+		resume(t, &pending, false);
 }
 
 static void follow_slots(struct ri_traversal *t, const struct plan *plan,
@@ -476,15 +509,6 @@ void ri_traversal_variables(struct ri_traversal *traversal)
 	ri_vec_deinit(&list);
 }
 
-/* Whether anything but its magic, or a guess, says that there is an object. */
-static bool is_confirmed(const struct ri_finder *finder, uint32_t object)
-{
-	if (object < finder->indexed_count &&
-	    finder->is_pointed_at[object / 64] >> object % 64 & 1)
-		return true;
-	return finder->objects.items[object].found & ~(uint32_t)(RI_FOUND_MAGIC | RI_FOUND_GUESS);
-}
-
 /* The tables of references that words of a self-describing object lead to. */
 static void follow_tables(struct ri_traversal *t, const struct ri_object *object)
 {
@@ -541,7 +565,7 @@ static void examine_object(struct ri_traversal *t, uint32_t index)
 				object.type);
 	element.is_sound = (magic == RI_MAGIC_LIVE || magic == RI_MAGIC_NONE) &&
 			   object.found != RI_FOUND_GUESS;
-	element.is_unconfirmed = element.is_sound && !is_confirmed(finder, index);
+	element.is_unconfirmed = element.is_sound && !ri_finder_is_confirmed(finder, index);
 	add_nested(t, plan, element.addr, type->name, false, RI_FOUND_EMBEDDED);
 	follow_slots(t, plan, &element);
 }
@@ -604,6 +628,56 @@ bool ri_traversal_run(struct ri_traversal *traversal)
 	return any;
 }
 
+#define SURE_OBJECT (RI_NONE - 1)
+
+/* Per block: SURE_OBJECT, or an object at its start that its magic alone tells, or RI_NONE. */
+static uint32_t *list_block_objects(const struct ri_finder *finder)
+{
+	uint32_t *list = ri_malloc(finder->heap->block_count * sizeof(*list));
+
+	for (size_t b = 0; b < finder->heap->block_count; b++)
+		list[b] = RI_NONE;
+	for (uint32_t o = 0; o < finder->objects.count; o++) {
+		const struct ri_object *object = &finder->objects.items[o];
+		uint32_t block = object->block;
+
+		if (block == RI_NONE || list[block] == SURE_OBJECT)
+			continue;
+		if (ri_finder_is_confirmed(finder, o))
+			list[block] = SURE_OBJECT;
+		else if (ri_type_start(&finder->types.items[object->type], object->addr) ==
+			 finder->heap->blocks[block].addr)
+			list[block] = o;
+	}
+	return list;
+}
+
+/* Where nothing but a magic says that a block holds an object, and a sound pointer says
+ * that it is something else, it is that.  Whether anything was new. */
+static bool settle_contests(struct ri_traversal *t)
+{
+	struct ri_finder *finder = t->finder;
+	size_t count = t->contests.count;
+	uint32_t *objects;
+
+	if (!count)
+		return false;
+	objects = list_block_objects(finder);
+	for (size_t i = 0; i < count; i++) {
+		const struct pending p = t->contests.items[i];
+		uint32_t block = ri_finder_block(finder, p.value);
+
+		if (objects[block] == SURE_OBJECT)
+			continue;
+		block = ri_typed_block_take(finder, p.value, &p.place, objects[block]);
+		if (block != RI_NONE)
+			*ri_push(&t->blocks_to_do) = block;
+	}
+	t->contests.count = 0;
+	free(objects);
+	return t->blocks_to_do.count > 0;
+}
+
 bool ri_traversal_confirm(struct ri_traversal *traversal)
 {
 	size_t kept = 0, count = traversal->doubtful.count;
@@ -612,28 +686,40 @@ bool ri_traversal_confirm(struct ri_traversal *traversal)
 	for (size_t i = 0; i < count; i++) {
 		struct pending p = traversal->doubtful.items[i];
 
-		if (!p.is_unconfirmed || !is_confirmed(traversal->finder, p.source)) {
+		if (!p.is_unconfirmed || !ri_finder_is_confirmed(traversal->finder, p.source)) {
 			traversal->doubtful.items[kept++] = p;
 			continue;
 		}
 		p.is_unconfirmed = false;
-		look_up(traversal, &p);
+		resume(traversal, &p, false);
 		any = true;
 	}
+	/* what was put off once more meanwhile */
+	for (size_t i = count; i < traversal->doubtful.count; i++)
+		traversal->doubtful.items[kept++] = traversal->doubtful.items[i];
 	traversal->doubtful.count = kept;
-	return any;
+	return any || settle_contests(traversal);
 }
 
+/* An object that its magic alone tells to the end is taken for one where its looks hold
+ * together: for what its pointers make of blocks, but they find no objects. */
 bool ri_traversal_guess(struct ri_traversal *traversal)
 {
+	struct ri_finder *finder = traversal->finder;
 	size_t count = traversal->doubtful.count;
+	uint64_t *pools = count ? ri_pools_create(finder) : NULL;
 
 	for (size_t i = 0; i < count; i++) {
 		struct pending p = traversal->doubtful.items[i];
 
-		p.is_sound = false;
-		recognise(traversal, &p, true);
+		p.is_sound = p.is_unconfirmed && !leads_to_objects(p.place.slot) &&
+			     !ri_is_remnant(finder, &finder->objects.items[p.source], pools);
+		resume(traversal, &p, true);
 	}
 	traversal->doubtful.count = 0;
-	return count > 0;
+	if (!count)
+		return false;
+	ri_pools_destroy(finder, pools);
+	settle_contests(traversal);
+	return true;
 }

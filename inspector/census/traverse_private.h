@@ -28,10 +28,19 @@ struct ri_pointer_place {
 };
 
 /* typed_blocks.c: gives the block at `value` the type that a pointer to a plain
- * struct, or to pointers, says it has.  The index into finder->typed if that is
- * to be examined (anew), else RI_NONE. */
+ * struct, or to pointers, says it has; from a place that is not sound nothing in it is
+ * certain.  The index into finder->typed if that is to be examined (anew), else RI_NONE. */
 uint32_t ri_typed_block_claim(struct ri_finder *finder, uint64_t value,
-			      const struct ri_pointer_place *place);
+			      const struct ri_pointer_place *place, bool is_sound);
+
+/* Whether the used block that starts at `value` holds an object, sure or not. */
+bool ri_typed_block_is_taken(const struct ri_finder *finder, uint64_t value);
+
+/* The same for a block of which a magic alone says that it holds an object, where the
+ * pointer is sound: the object gives way to what fits the block.  `object` is one that starts
+ * the block, or RI_NONE; if its struct begins with what the pointer leads to, it stays. */
+uint32_t ri_typed_block_take(struct ri_finder *finder, uint64_t value,
+			     const struct ri_pointer_place *place, uint32_t object);
 
 /* The same for a word that leads to a table of pointers to `pointee` which goes on to the end of
  * its block; what lies in front of it there is none of them. */

@@ -314,21 +314,55 @@ void ri_typed_block_contest(struct ri_finder *finder, uint64_t value)
 		finder->is_contested[block / 64] |= 1ull << block % 64;
 }
 
+static bool fill_claim(struct ri_finder *finder, uint64_t value,
+		       const struct ri_pointer_place *place, struct claim *claim)
+{
+	return place->slot->kind == RI_SLOT_POINTER_ARRAY
+		       ? claim_array(finder, value, place, claim)
+		       : claim_plain(finder, value, place, claim);
+}
+
+bool ri_typed_block_is_taken(const struct ri_finder *finder, uint64_t value)
+{
+	uint32_t block = used_block_at(finder, value);
+
+	return block != RI_NONE && finder->block_use[block] == RI_BLOCK_HAS_OBJECT;
+}
+
 uint32_t ri_typed_block_claim(struct ri_finder *finder, uint64_t value,
-			      const struct ri_pointer_place *place)
+			      const struct ri_pointer_place *place, bool is_sound)
 {
 	struct claim claim = { .block = used_block_at(finder, value) };
-	bool is_array = place->slot->kind == RI_SLOT_POINTER_ARRAY;
 
-	if (claim.block == RI_NONE)
+	if (claim.block == RI_NONE || finder->block_use[claim.block] == RI_BLOCK_HAS_OBJECT ||
+	    !fill_claim(finder, value, place, &claim))
 		return RI_NONE;
-	if (finder->block_use[claim.block] == RI_BLOCK_HAS_OBJECT) {
-		if (is_array)
-			ri_typed_block_contest(finder, value);
-		return RI_NONE;
-	}
-	if (!(is_array ? claim_array(finder, value, place, &claim)
-		       : claim_plain(finder, value, place, &claim)))
-		return RI_NONE;
+	claim.is_exact &= is_sound;
 	return settle(finder, &claim);
+}
+
+uint32_t ri_typed_block_take(struct ri_finder *finder, uint64_t value,
+			     const struct ri_pointer_place *place, uint32_t object)
+{
+	struct claim claim = { .block = used_block_at(finder, value) };
+	bool is_taken, is_array = place->slot->kind == RI_SLOT_POINTER_ARRAY;
+
+	if (claim.block == RI_NONE ||
+	    (object != RI_NONE && !is_array &&
+	     ri_type_begins_with(finder->dwarf,
+				 finder->types.items[finder->objects.items[object].type].type,
+				 place->slot->pointee)))
+		return RI_NONE;
+	is_taken = finder->block_use[claim.block] == RI_BLOCK_HAS_OBJECT;
+	if (is_taken)
+		finder->block_use[claim.block] = 0;
+	if (fill_claim(finder, value, place, &claim) && claim.is_exact) {
+		ri_typed_block_contest(finder, value);
+		return settle(finder, &claim);
+	}
+	if (is_array)
+		ri_typed_block_contest(finder, value);
+	if (is_taken)
+		finder->block_use[claim.block] = RI_BLOCK_HAS_OBJECT;
+	return RI_NONE;
 }

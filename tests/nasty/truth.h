@@ -199,6 +199,79 @@ static bool is_known_word(const struct object *object, size_t offset)
 	return false;
 }
 
+/* The vectors of objects, in order of their addresses. */
+static struct vector {
+	char *items;
+	unsigned count;
+	int owner;
+} *vectors;
+static int vector_count;
+
+static int by_items(const void *a, const void *b)
+{
+	const struct vector *x = a, *y = b;
+
+	return x->items < y->items ? -1 : x->items > y->items;
+}
+
+static size_t vector_bytes(void)
+{
+	return sizeof(*vectors) * (size_t)book->object_max * FIELDS_MAX;
+}
+
+static void forget_vectors(void)
+{
+	munmap(vectors, vector_bytes());
+	vectors = NULL;
+}
+
+static void list_vectors(void)
+{
+	if (!vectors)
+		vectors = book_alloc(vector_bytes());
+	vector_count = 0;
+	for (int o = 0; o < book->object_count; o++) {
+		const struct object *object = &book->objects[o];
+		const struct type *type = type_of(object);
+
+		for (int f = 0; f < type->field_count; f++) {
+			const struct field *field = &type->fields[f];
+
+			if (field->kind == VECTOR && word_at(object->p, field->offset))
+				vectors[vector_count++] = (struct vector){
+					word_at(object->p, field->offset),
+					number_at(object->p, field->count_offset), o
+				};
+		}
+	}
+	qsort(vectors, (size_t)vector_count, sizeof(*vectors), by_items);
+}
+
+/* A word in object `o` (or NONE) that leads to a vector of another one leads to what that
+ * holds. */
+static void scan_vector(uint64_t addr, int o)
+{
+	int low = 0, high = vector_count;
+
+	while (low < high) {
+		int middle = (low + high) / 2;
+
+		if ((uint64_t)vectors[middle].items <= addr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low-- || vectors[low].owner == o ||
+	    addr - (uint64_t)vectors[low].items >= malloc_usable_size(vectors[low].items))
+		return;
+	for (unsigned i = 0; i < vectors[low].count; i++) {
+		int target = object_at((uint64_t)word_at(vectors[low].items, i * 8));
+
+		if (target != NONE)
+			book->objects[target].strays++;
+	}
+}
+
 /* Counts the words in [start, end) for the objects that they point at; `o` is the
  * object that they are in, or NONE. */
 static void scan(const char *start, const char *end, int o)
@@ -206,6 +279,8 @@ static void scan(const char *start, const char *end, int o)
 	for (const char *p = start; p + 8 <= end; p += 8) {
 		int target = object_at((uint64_t)word_at(p, 0));
 
+		if (target == NONE)
+			scan_vector((uint64_t)word_at(p, 0), o);
 		if (target == NONE || target == o)
 			continue;
 		if (o != NONE && p < book->objects[o].p + type_of(&book->objects[o])->bytes &&
@@ -222,6 +297,7 @@ static void count_strays(void)
 {
 	for (int o = 0; o < book->object_count; o++)
 		book->objects[o].strays = 0;
+	list_vectors();
 	scan(&__data_start, &_end, NONE);
 	for (size_t b = 0; b < book->block_count; b++) {
 		char *p = book->blocks[b];

@@ -125,6 +125,12 @@ static struct fault *add_fault(const char *name, const char *codes, void *addr, 
 	return fault;
 }
 
+static void show_in(struct fault *fault, const struct object *object, int l)
+{
+	fault->group = group_of_link(object->type, l);
+	fault->head = object->head[l];
+}
+
 static void leak_reference(int o)
 {
 	count_add(&book->objects[o], 1 + draw(2));
@@ -202,20 +208,22 @@ static void die_in_group(int o)
 	if (!has_sound_group(o, &l))
 		return;
 	type_of(object)->set(object->p, 0);
-	add_fault("dead-in-group", "dead-member,bad-count", object->p, o);
+	show_in(add_fault("dead-in-group", "dead-member,bad-count", object->p, o), object, l);
 }
 
 static void orphan(int o)
 {
 	struct object *object = &book->objects[o];
+	struct fault *fault;
 	int l;
 
 	if (!has_sound_group(o, &l) ||
 	    group_of_link(object->type, l)->back_offset == NONE ||
 	    object->certain + object->doubtful < 2)
 		return;
+	fault = add_fault("orphan", "orphan", object->p, o);
+	show_in(fault, object, l);
 	leave(o, l);
-	add_fault("orphan", "orphan", object->p, o);
 }
 
 /* Whether a group or a typed pointer from what has no magic itself would still tell. */
@@ -259,7 +267,7 @@ static void spoil_back(int o)
 	if (group->heads > 1)
 		wrong = head_struct(group, (object->head[l] + 1) % group->heads);
 	memcpy(object->p + group->back_offset, &wrong, sizeof(wrong));
-	add_fault("wrong-back-pointer", "wrong-group", object->p, o);
+	show_in(add_fault("wrong-back-pointer", "wrong-group", object->p, o), object, l);
 }
 
 static void garbage_cycle(int ignored)
@@ -448,6 +456,13 @@ static bool may_be_lost_member(const struct object *object)
 	return false;
 }
 
+/* What is behind a break of a chain without way back is not in it for anybody to see. */
+static bool is_in_lost_part(const struct fault *fault)
+{
+	return fault->group && fault->group->kind == SLIST &&
+	       is_broken(fault->group, fault->head);
+}
+
 static void print_faults(void)
 {
 	collect_edges();
@@ -458,7 +473,7 @@ static void print_faults(void)
 		for (int v = 0; v < fault->victim_count; v++) {
 			const struct object *victim = &book->objects[fault->victims[v]];
 
-			if (!victim->is_known ||
+			if (!victim->is_known || is_in_lost_part(fault) ||
 			    (fault->is_spoiled_by_strays && may_be_lost_member(victim)) || (fault->is_spoiled_by_strays && victim->strays) ||
 			    (fault->count >= 0 && (long)victim->certain <= fault->count))
 				fault->is_masked = true;
@@ -469,6 +484,11 @@ static void print_faults(void)
 			printf("%s0x%lx", a ? "," : "", (unsigned long)fault->addrs[a]);
 		putchar('\n');
 	}
+	find_reached();
+	for (int o = 0; o < book->object_count; o++)
+		if (!book->objects[o].is_reached)
+			printf("FAULT lost masked unreachable,cycle %p\n",
+			       (void *)book->objects[o].p);
 }
 
 static FIXTURE_NOINLINE void run(void)
@@ -480,6 +500,7 @@ static FIXTURE_NOINLINE void run(void)
 	build(objects);
 	plant((int)fixture_number("--faults", 0));
 	print_faults();
+	forget_vectors();
 	book_close();
 }
 

@@ -17,7 +17,7 @@
 enum { NONE = -1, ROOT = -1 };
 enum field_kind { PTR, BORROW, VOID, VOID_BORROW, ARRAY, NEST, UNION, TAG, VECTOR };
 enum group_kind { LIST, HLIST, SLIST, TAILQ, HASH_HLIST, HASH_LIST };
-enum { LINKS_MAX = 3, BUCKETS = 16, STATIC_SLOTS = 64, FAULT_ADDRS = 8 };
+enum { LINKS_MAX = 3, FIELDS_MAX = 8, BUCKETS = 16, STATIC_SLOTS = 64, FAULT_ADDRS = 8 };
 
 struct list_head {
 	struct list_head *next, *prev;
@@ -95,6 +95,8 @@ struct fault {
 	void *addrs[FAULT_ADDRS];
 	int victims[4], victim_count; /* masked if another word points at one of them */
 	long count;          /* of a missing reference: what is stored; else -1 */
+	const struct group *group; /* that the fault shows in, or null */
+	int head;
 	bool is_masked, is_spoiled_by_strays;
 };
 
