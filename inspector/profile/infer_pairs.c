@@ -20,7 +20,7 @@ static const char *const verbs[] = {
 	"ref", "unref", "deref", "incref", "decref", "addref", "delref", "get", "put", "hold",
 	"release", "retain", "attach", "detach", "grab", "drop", "acquire", "use", "unuse",
 	"incr", "decr", "inc", "dec", "copy", "new", "free", "open", "close", "take", "reference",
-	"unreference", "unhold", "clone",
+	"unreference", "unhold", "clone", "removeref", "dropref",
 };
 #define VERB_COUNT (sizeof(verbs) / sizeof(verbs[0]))
 
@@ -29,7 +29,8 @@ static const struct {
 	int weight;
 } pairs_table[] = {
 	{ "ref", "unref", 4 },       { "ref", "deref", 4 },    { "incref", "decref", 4 },
-	{ "addref", "delref", 4 },   { "addref", "release", 4 }, { "addref", "unref", 4 },
+	{ "addref", "delref", 4 },   { "addref", "release", 4 }, { "addref", "removeref", 4 },
+	{ "addref", "dropref", 4 },  { "addref", "unref", 4 },
 	{ "reference", "unreference", 4 }, { "get", "put", 4 }, { "hold", "release", 4 },
 	{ "hold", "unhold", 4 },     { "hold", "put", 4 },     { "retain", "release", 4 },
 	{ "attach", "detach", 4 },   { "grab", "drop", 4 },    { "ref", "release", 4 },
@@ -116,9 +117,14 @@ static size_t find_verb(const char *word, size_t *ret_before)
 /* Words that make one verb: "add" "ref". */
 static bool is_fused(const char *first, const char *second)
 {
-	return (!strcmp(second, "ref") || !strcmp(second, "reference")) &&
-	       (!strcmp(first, "add") || !strcmp(first, "del") || !strcmp(first, "inc") ||
-		!strcmp(first, "dec"));
+	static const char *const firsts[] = { "add", "del", "remove", "drop", "inc", "dec", NULL };
+
+	if (strcmp(second, "ref") != 0 && strcmp(second, "reference") != 0)
+		return false;
+	for (size_t i = 0; firsts[i]; i++)
+		if (!strcmp(first, firsts[i]))
+			return true;
+	return false;
 }
 
 static void note(struct ri_pairs *pairs, uint32_t owner, const char *rest, size_t verb,

@@ -175,6 +175,7 @@ static void test_pairs(void **state)
 	assert_pair(4, "conn_hold_locked", "conn_release_locked");
 	assert_pair(4, "dictkeys_incref", "dictkeys_decref");
 	assert_pair(4, "conn_add_ref", "conn_del_ref");
+	assert_pair(4, "session_add_ref", "session_remove_ref");
 	assert_pair(4, "AddRef", "Release");
 	assert_pair(3, "incrRefCount", "decrRefCount");
 	assert_pair(4, "iget", "iput");
