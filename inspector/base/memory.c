@@ -11,6 +11,7 @@
 
 #define STATUS_UNUSABLE 2
 #define HUGE_PAGE_BYTES (2u << 20)
+#define CACHE_LINE_BYTES 64
 
 _Noreturn void ri_memory_exhausted(size_t size_bytes)
 {
@@ -67,6 +68,19 @@ void *ri_realloc(void *p, size_t count, size_t size_bytes)
 	if (!p)
 		ri_memory_exhausted(total);
 	return advise_huge(p, total);
+}
+
+void *ri_copy_aligned(const void *items, size_t count, size_t size_bytes)
+{
+	size_t total = count * size_bytes; /* cannot overflow: `items` exists */
+	void *p = NULL;
+
+	if (posix_memalign(&p, CACHE_LINE_BYTES, total ? total : 1))
+		ri_memory_exhausted(total);
+	advise_huge(p, total);
+	if (total)
+		memcpy(p, items, total);
+	return p;
 }
 
 char *ri_strdup(const char *string)

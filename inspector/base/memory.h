@@ -25,6 +25,11 @@ void *ri_malloc(size_t size_bytes);
 void *ri_calloc(size_t count, size_t size_bytes);
 void *ri_realloc(void *p, size_t count, size_t size_bytes);
 char *ri_strdup(const char *string);
+
+/* A new array of `count` elements, a copy of `items`, that begins with a cache line, for
+ * elements that are met at random and must not lie across two. */
+void *ri_copy_aligned(const void *items, size_t count, size_t size_bytes);
+
 char *ri_strndup(const char *string, size_t length);
 
 /* A new formatted string, owned by the caller. */

@@ -213,20 +213,40 @@ static uint64_t record_of(const struct cluster *cluster, uint64_t addr)
 	       (record < cluster->record_count ? record : cluster->record_count);
 }
 
+/* The last span whose bit is at or before that of `granule` of the record's cluster. */
+static uint32_t span_at(const struct ri_span_index *index, const struct record *record,
+			uint64_t granule)
+{
+	uint64_t mask = ~0ull >> (GRANULES_PER_RECORD - 1 - granule % GRANULES_PER_RECORD);
+	/* at least 1: a cluster starts with a span */
+	uint64_t bit_number = record->rank + count_bits(record->bits & mask);
+
+	return index->last_span ? index->last_span[bit_number - 1] : (uint32_t)(bit_number - 1);
+}
+
 uint32_t ri_span_index_find(const struct ri_span_index *index, uint64_t addr)
 {
 	const struct cluster *cluster = find_cluster(index, addr);
+
+	if (!cluster)
+		return RI_SPAN_NONE;
+	return span_at(index, &index->records[record_of(cluster, addr)],
+		       (addr - cluster->start) >> GRANULE_SHIFT);
+}
+
+uint32_t ri_span_index_find_start(const struct ri_span_index *index, uint64_t addr)
+{
+	const struct cluster *cluster = find_cluster(index, addr);
 	const struct record *record;
-	uint64_t granule, mask, bit_number;
+	uint64_t granule;
 
 	if (!cluster)
 		return RI_SPAN_NONE;
 	granule = (addr - cluster->start) >> GRANULE_SHIFT;
 	record = &index->records[record_of(cluster, addr)];
-	mask = ~0ull >> (GRANULES_PER_RECORD - 1 - granule % GRANULES_PER_RECORD);
-	/* at least 1: a cluster starts with a span */
-	bit_number = record->rank + count_bits(record->bits & mask);
-	return index->last_span ? index->last_span[bit_number - 1] : (uint32_t)(bit_number - 1);
+	if (!(record->bits >> granule % GRANULES_PER_RECORD & 1))
+		return RI_SPAN_NONE;
+	return span_at(index, record, granule);
 }
 
 void ri_span_index_prefetch(const struct ri_span_index *index, uint64_t addr)

@@ -45,6 +45,10 @@ void ri_span_index_bounds(const struct ri_span_index *index, uint64_t *ret_low,
  */
 uint32_t ri_span_index_find(const struct ri_span_index *index, uint64_t addr);
 
+/* The last span that starts in addr's granule of 8 bytes, or RI_SPAN_NONE: one question
+ * where the look-up above would take two. */
+uint32_t ri_span_index_find_start(const struct ri_span_index *index, uint64_t addr);
+
 /* Asks the processor to fetch what a later find of `addr` will read. */
 void ri_span_index_prefetch(const struct ri_span_index *index, uint64_t addr);
 

@@ -106,7 +106,8 @@ static bool may_be_array(const struct ri_classifier *classifier, const struct ri
 {
 	const struct ri_extents *extents = classifier->extents;
 
-	return extents->shares_block[hit->object / 64] >> hit->object % 64 & 1 &&
+	return extents->shares_block &&
+	       extents->shares_block[hit->object / 64] >> hit->object % 64 & 1 &&
 	       value == extents->heap->blocks[hit->block].addr;
 }
 

@@ -78,13 +78,16 @@ static void mark_shared_blocks(struct ri_extents *extents)
 {
 	const struct ri_population *population = extents->population;
 
-	extents->shares_block = ri_calloc(population->object_count / 64 + 1, sizeof(uint64_t));
 	for (size_t o = 0; o < population->object_count; o++) {
 		uint32_t block = population->objects[o].block;
 
 		if (block < extents->heap->block_count &&
-		    extents->block_object[block] == RI_EXTENTS_MANY)
+		    extents->block_object[block] == RI_EXTENTS_MANY) {
+			if (!extents->shares_block)
+				extents->shares_block = ri_calloc(
+					population->object_count / 64 + 1, sizeof(uint64_t));
 			extents->shares_block[o / 64] |= 1ull << o % 64;
+		}
 	}
 }
 

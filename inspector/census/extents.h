@@ -28,7 +28,8 @@ struct ri_extents {
 	uint64_t low, high;      /* no word outside [low, high) points into an extent */
 	/* per block: its outermost object, RI_NONE (plain) or RI_EXTENTS_MANY */
 	uint32_t *block_object;
-	uint64_t *shares_block;  /* a bit per object: its block has several outermost objects */
+	/* a bit per object: its block has several outermost objects; null: none has */
+	uint64_t *shares_block;
 	uint32_t *subtree_end;   /* per object: objects (o, subtree_end[o]) lie inside it */
 };
 

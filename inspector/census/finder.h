@@ -117,15 +117,12 @@ uint32_t ri_finder_find(const struct ri_finder *finder, uint64_t header, uint32_
 static inline uint32_t ri_finder_glance(const struct ri_finder *finder, uint64_t header,
 					uint32_t convention)
 {
-	uint32_t object = ri_span_index_find(finder->headers, header);
+	uint32_t object;
 
-	if (finder->indexed_base != ri_finder_base(finder, convention))
+	if (header % 8 || finder->indexed_base != ri_finder_base(finder, convention))
 		return RI_NONE;
-	/* a header that starts in this granule of 8 bytes is this one */
-	if (object == RI_SPAN_NONE || header % 8 ||
-	    object == ri_span_index_find(finder->headers, header - 8))
-		return RI_NONE;
-	return object;
+	object = ri_span_index_find_start(finder->headers, header);
+	return object == RI_SPAN_NONE ? RI_NONE : object;
 }
 
 static inline void ri_finder_point_at(struct ri_finder *finder, uint32_t object)

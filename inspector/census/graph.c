@@ -19,6 +19,8 @@
 #include "base/memory.h"
 #include "census/graph_private.h"
 
+#define EDGES_AHEAD 24
+
 struct walk {
 	const struct ri_holders *holders;
 	uint8_t *reach;
@@ -58,6 +60,16 @@ static void expand(struct walk *walk, uint32_t node, uint8_t below, uint8_t leve
 	}
 }
 
+/* Asks for what expanding the nodes behind `node` in memory order will look at. */
+static void fetch_targets(const struct walk *walk, uint32_t node)
+{
+	const struct ri_holders *h = walk->holders;
+	uint64_t e = h->first[node] + EDGES_AHEAD, end = h->first[node + 1] + EDGES_AHEAD;
+
+	for (end = end < h->edge_count ? end : h->edge_count; e < end; e++)
+		__builtin_prefetch(&walk->reach[h->edges[e].target]);
+}
+
 static void drain(struct walk *walk, uint8_t level)
 {
 	const struct ri_holders *h = walk->holders;
@@ -88,6 +100,7 @@ static void reach_level(struct walk *walk, const struct ri_population *populatio
 			walk->reach[n] |= level | seed;
 	walk->head = walk->tail = 0;
 	for (uint32_t n = 0; n < h->node_count; n++) {
+		fetch_targets(walk, n);
 		if (walk->reach[n] & seed)
 			expand(walk, n, walk->reach[n] & below, level);
 		walk->reach[n] &= (uint8_t)~seed;

@@ -351,8 +351,10 @@ static void finish(struct ri_finder *finder, struct ri_groups *groups,
 	place_of = ri_malloc(finder->objects.count * sizeof(*place_of));
 	sort_objects(finder, place_of);
 	ri_rivals_drop(finder, place_of, population);
-	population->objects = finder->objects.items;
+	population->objects = ri_copy_aligned(finder->objects.items, finder->objects.count,
+					      sizeof(*population->objects));
 	population->object_count = finder->objects.count;
+	ri_vec_deinit(&finder->objects);
 	population->types = finder->types.items;
 	population->type_count = finder->types.count;
 	population->owner_tables = finder->owner_tables.items;
@@ -374,7 +376,6 @@ static void finish(struct ri_finder *finder, struct ri_groups *groups,
 	ri_groups_read_backs(groups, population);
 	place_typed_blocks(finder, population);
 	/* moved into the population */
-	finder->objects.items = NULL;
 	finder->types.items = NULL;
 	finder->owner_tables.items = NULL;
 	finder->owner_tables.count = 0;

@@ -22,6 +22,7 @@
 
 #include <stdlib.h>
 
+#include "census/words.h"
 #include "debug/modules.h"
 
 #define CHUNK_BYTES (64u << 10)
@@ -56,6 +57,7 @@ struct sweep {
 	RI_VEC(struct undescribed) undescribed;
 	RI_VEC(struct pattern) patterns;
 	RI_VEC(struct span) spans;
+	ri_words_differ_function *skip;
 	size_t block;       /* the first block that ends behind the last hit */
 };
 
@@ -308,9 +310,21 @@ static uint64_t next_small(const uint8_t *bytes, uint64_t at, uint64_t end, uint
 	return end;
 }
 
-static uint64_t next_match(const struct pattern *pattern, const uint8_t *bytes, uint64_t at,
-			   uint64_t end)
+/* Values of 4 and 8 bytes that begin at multiples of 8 are passed over in groups. */
+static uint64_t skip_groups(const struct sweep *sweep, const struct pattern *pattern,
+			    const uint8_t *bytes, uint64_t at, uint64_t end)
 {
+	uint64_t mask = pattern->size == 8 ? UINT64_MAX : UINT32_MAX;
+
+	if ((pattern->size != 4 && pattern->size != 8) || pattern->alignment != 8 || at > end)
+		return at;
+	return at + 8 * sweep->skip(bytes + at, 0, (end - at) / 8, pattern->value, mask);
+}
+
+static uint64_t next_match(const struct sweep *sweep, const struct pattern *pattern,
+			   const uint8_t *bytes, uint64_t at, uint64_t end)
+{
+	at = skip_groups(sweep, pattern, bytes, at, end);
 	if (pattern->size == 4)
 		return next_u32(bytes, at, end, pattern->alignment, (uint32_t)pattern->value);
 	if (pattern->size == 8)
@@ -329,7 +343,7 @@ static void scan(struct sweep *sweep, const struct span *span, const struct patt
 
 	if (limit > span->end - span->start)
 		limit = span->end - span->start;
-	while ((at = next_match(pattern, span->bytes, at, limit)) < end) {
+	while ((at = next_match(sweep, pattern, span->bytes, at, limit)) < end) {
 		take_hit(sweep, span, pattern, span->start + at);
 		at += pattern->alignment;
 	}
@@ -471,7 +485,7 @@ static void probe_blocks(struct ri_finder *finder)
 
 void ri_sweep(struct ri_finder *finder)
 {
-	struct sweep sweep = { .finder = finder };
+	struct sweep sweep = { .finder = finder, .skip = ri_words_differ_skipper() };
 
 	list_patterns(&sweep);
 	if (sweep.patterns.count) {

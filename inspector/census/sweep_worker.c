@@ -98,9 +98,9 @@ void ri_sweep_worker_flush(struct ri_sweep_worker *w)
 			continue;
 		id = extents->entries[entry];
 		if (id < population->object_count) {
-			/* an object may lie across two cache lines */
 			__builtin_prefetch(&population->objects[id]);
-			__builtin_prefetch((const char *)(&population->objects[id] + 1) - 1);
+			if (extents->shares_block)
+				__builtin_prefetch(&extents->shares_block[id / 64]);
 		} else {
 			__builtin_prefetch(
 				&w->plan->input->heap->blocks[id - population->object_count]);

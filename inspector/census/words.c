@@ -50,6 +50,42 @@ __attribute__((target("avx2"))) static size_t skip_avx2(const uint8_t *p, size_t
 }
 #endif
 
+static size_t differ_plain(const uint8_t *p, size_t i, size_t n, uint64_t value, uint64_t mask)
+{
+	for (; n - i >= RI_WORDS_GROUP; i += RI_WORDS_GROUP) {
+		bool any = false;
+
+		for (size_t k = 0; k < RI_WORDS_GROUP; k++)
+			any |= ((ri_words_load(p, i + k) ^ value) & mask) == 0;
+		if (any)
+			break;
+	}
+	return i;
+}
+
+#if defined(__x86_64__)
+__attribute__((target("avx2"))) static size_t differ_avx2(const uint8_t *p, size_t i, size_t n,
+							  uint64_t value, uint64_t mask)
+{
+	const __m256i bits = _mm256_set1_epi64x((long long)mask);
+	const __m256i wanted = _mm256_set1_epi64x((long long)(value & mask));
+
+	for (; n - i >= RI_WORDS_GROUP; i += RI_WORDS_GROUP) {
+		__m256i any = _mm256_setzero_si256();
+
+		for (size_t k = 0; k < RI_WORDS_GROUP; k += 4) {
+			__m256i words = _mm256_loadu_si256((const void *)(p + (i + k) * 8));
+
+			any = _mm256_or_si256(
+				any, _mm256_cmpeq_epi64(_mm256_and_si256(words, bits), wanted));
+		}
+		if (!_mm256_testz_si256(any, any))
+			break;
+	}
+	return i;
+}
+#endif
+
 static size_t find_top_plain(const uint8_t *p, size_t i, size_t n, uint32_t top)
 {
 	for (; i < n; i++)
@@ -90,6 +126,15 @@ ri_words_top_function *ri_words_top_finder(void)
 		return find_top_avx2;
 #endif
 	return find_top_plain;
+}
+
+ri_words_differ_function *ri_words_differ_skipper(void)
+{
+#if defined(__x86_64__)
+	if (__builtin_cpu_supports("avx2"))
+		return differ_avx2;
+#endif
+	return differ_plain;
 }
 
 ri_words_skip_function *ri_words_skipper(void)

@@ -24,6 +24,12 @@ typedef size_t ri_words_skip_function(const uint8_t *p, size_t i, size_t n, uint
 /* The fastest one for this processor. */
 ri_words_skip_function *ri_words_skipper(void);
 
+/* The same with the words that are `value` in the bits of `mask`. */
+typedef size_t ri_words_differ_function(const uint8_t *p, size_t i, size_t n, uint64_t value,
+					uint64_t mask);
+
+ri_words_differ_function *ri_words_differ_skipper(void);
+
 /*
  * For words at every byte offset: the least j >= i below n for which the word at
  * p + j has `top` in its bits 40 to 63, else n.  Reads n + 7 bytes at most.

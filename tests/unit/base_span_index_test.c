@@ -41,6 +41,14 @@ static uint32_t slow_find(const struct span *spans, size_t count, uint64_t addr)
 	return found;
 }
 
+/* The last span that starts in the granule of `addr`, found slowly. */
+static uint32_t slow_find_start(const struct span *spans, size_t count, uint64_t addr)
+{
+	uint32_t found = slow_find(spans, count, addr);
+
+	return found != RI_SPAN_NONE && spans[found].start / 8 == addr / 8 ? found : RI_SPAN_NONE;
+}
+
 static void empty_index_finds_nothing(void **state)
 {
 	struct ri_span_index *index = create(NULL, 0);
@@ -75,9 +83,13 @@ static void random_spans_match_linear_search(void **state)
 	}
 	index = create(spans, COUNT);
 	for (size_t i = 0; i < COUNT; i++)
-		for (uint64_t addr = spans[i].start; addr < spans[i].end; addr += 4)
+		for (uint64_t addr = spans[i].start; addr < spans[i].end; addr += 4) {
 			assert_int_equal(ri_span_index_find(index, addr),
 					 slow_find(spans, COUNT, addr));
+			assert_int_equal(ri_span_index_find_start(index, addr),
+					 slow_find_start(spans, COUNT, addr));
+		}
+	assert_int_equal(ri_span_index_find_start(index, at + (128u << 20)), RI_SPAN_NONE);
 	assert_int_equal(ri_span_index_find(index, spans[0].start - 4096), RI_SPAN_NONE);
 	assert_int_equal(ri_span_index_find(index, at + (128u << 20)), RI_SPAN_NONE);
 	ri_span_index_destroy(index);
@@ -93,6 +105,8 @@ static void spans_sharing_a_granule_give_the_last(void **state)
 	(void)state;
 	assert_int_equal(ri_span_index_find(index, 0x1000), 2);
 	assert_int_equal(ri_span_index_find(index, 0x1038), 2);
+	assert_int_equal(ri_span_index_find_start(index, 0x1000), 2);
+	assert_int_equal(ri_span_index_find_start(index, 0x1038), RI_SPAN_NONE);
 	assert_int_equal(ri_span_index_find(index, 0x1040), 3);
 	ri_span_index_destroy(index);
 }

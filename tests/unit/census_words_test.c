@@ -36,6 +36,35 @@ static uint8_t *make_bytes(size_t size_bytes, uint64_t *seed)
 	return bytes;
 }
 
+static void groups_that_differ_have_no_equal_word(void **state)
+{
+	ri_words_differ_function *skip_groups = ri_words_differ_skipper();
+	uint64_t seed = 9;
+
+	(void)state;
+	for (unsigned round = 0; round < 400; round++) {
+		size_t n = next_random(&seed) % 200, offset = next_random(&seed) % 8;
+		uint64_t mask = round % 2 ? UINT64_MAX : UINT32_MAX;
+		uint8_t *bytes = make_bytes(n * 8 + offset, &seed);
+		const uint8_t *p = bytes + offset;
+		uint64_t value = n ? ri_words_load(p, next_random(&seed) % n) : 0;
+
+		if (round % 3)
+			value = round % 2 ? LOW : 0; /* zeros are everywhere, LOW is rare */
+		for (size_t i = 0; i < n; i++) {
+			size_t end = skip_groups(p, i, n, value, mask), found = 0;
+
+			assert_true(end >= i && end <= n && (end - i) % RI_WORDS_GROUP == 0);
+			for (size_t k = i; k < end; k++)
+				assert_true((ri_words_load(p, k) ^ value) & mask);
+			for (size_t k = end; n - end >= RI_WORDS_GROUP && k < end + RI_WORDS_GROUP; k++)
+				found += !((ri_words_load(p, k) ^ value) & mask);
+			assert_true(n - end < RI_WORDS_GROUP || found);
+		}
+		free(bytes);
+	}
+}
+
 static void skipped_groups_have_no_word_in_the_range(void **state)
 {
 	ri_words_skip_function *skip_groups = ri_words_skipper();
@@ -86,6 +115,7 @@ static void upper_bytes_are_found_at_every_offset(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(groups_that_differ_have_no_equal_word),
 		cmocka_unit_test(skipped_groups_have_no_word_in_the_range),
 		cmocka_unit_test(upper_bytes_are_found_at_every_offset),
 	};
