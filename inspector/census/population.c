@@ -351,6 +351,7 @@ static void finish(struct ri_finder *finder, struct ri_groups *groups,
 	place_of = ri_malloc(finder->objects.count * sizeof(*place_of));
 	sort_objects(finder, place_of);
 	ri_rivals_drop(finder, place_of, population);
+	population->extra_words = ri_described_measure(finder);
 	population->objects = ri_copy_aligned(finder->objects.items, finder->objects.count,
 					      sizeof(*population->objects));
 	population->object_count = finder->objects.count;
@@ -359,7 +360,6 @@ static void finish(struct ri_finder *finder, struct ri_groups *groups,
 	population->type_count = finder->types.count;
 	population->owner_tables = finder->owner_tables.items;
 	population->owner_table_count = finder->owner_tables.count;
-	population->extra_words = ri_described_measure(finder);
 	set_parents(population);
 	population->index = ri_span_index_create(population->object_count, start_of, end_of,
 						 population);
