@@ -88,6 +88,13 @@ answer 0 "$work/sound"
 answer 3 --strict "$work/sound"
 says 'could not check: 3.0 MiB of writable memory are missing'
 
+# What belongs to a control block is lost with it.
+make shared plain-payload
+profile=$(dirname "$0")/../fixtures/plain-payload.yaml
+answer 1 --profile="$profile" -v "$work/shared"
+says '0 more objects hang on it, 40 bytes'
+says '1 in weak_handles\[\].control, which feed another count'
+
 # Listings: 0, or 3 where the answer may be incomplete; findings are for `check`.
 answer 0 "$work/holed" objects
 answer 0 "$work/sound" objects conn

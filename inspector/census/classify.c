@@ -16,6 +16,9 @@
  * Where several objects share a block, a typed pointer to its start may be one to the
  * array as well as to its first element: possible, unless its class is declared.
  *
+ * A pointer to a payload that lies in its control block is no holder either: an edge with
+ * RI_EDGE_LINK.  One that lies apart is a plain block, which its control block owns.
+ *
  * A word inside the object that it hits is no holder, except a typed pointer to
  * exactly that object, which is a possible one: `obj->self = get(obj)` counts,
  * `obj->root = obj` does not.
@@ -88,6 +91,33 @@ static bool is_inside(const struct ri_population *population, uint32_t o, uint64
 
 	return addr && addr >= ri_extents_object_start(population, object) &&
 	       addr < ri_extents_object_end(population, object);
+}
+
+/* Whether `value` leads to the payload that lies in the block of control block `o`: that is
+ * no handle, and who has one besides keeps it next to this pointer. */
+static bool is_payload(const struct ri_population *population, uint32_t o, uint64_t value)
+{
+	const struct ri_object *object = &population->objects[o];
+	const struct ri_counted_type *type = &population->types[object->type];
+
+	return type->payload.is_present && !type->payload_is_pointer &&
+	       value >= ri_extents_object_header(population, object) +
+				(uint64_t)type->payload.offset_bytes;
+}
+
+/* Whether the word is the one by which a control block owns its payload. */
+static bool owns_payload(const struct ri_population *population, const struct ri_word *word)
+{
+	const struct ri_object *object;
+	const struct ri_counted_type *type;
+
+	if (word->object == RI_NONE)
+		return false;
+	object = &population->objects[word->object];
+	type = &population->types[object->type];
+	return type->payload.is_present && type->payload_is_pointer &&
+	       word->addr == ri_extents_object_header(population, object) +
+				     (uint64_t)type->payload.offset_bytes;
 }
 
 static void put(struct ri_edge *edge, const struct ri_word *word, uint32_t target, uint32_t flags)
@@ -183,8 +213,11 @@ static unsigned classify_object(const struct ri_classifier *classifier,
 				    (is_back ? 0 : RI_EDGE_UNTYPED));
 		o = population->objects[o].parent;
 	}
-	if (!any_exact && !is_inside(population, hit->object, word->addr) &&
-	    !is_passed_by(classifier, word, hit->object))
+	if (!any_exact && is_payload(population, hit->object, word->value) &&
+	    !is_inside(population, hit->object, word->addr))
+		put(&edges[n++], word, hit->object, RI_EDGE_INTERIOR | RI_EDGE_LINK);
+	else if (!any_exact && !is_inside(population, hit->object, word->addr) &&
+		 !is_passed_by(classifier, word, hit->object))
 		put(&edges[n++], word, hit->object,
 		    RI_EDGE_INTERIOR | (is_back ? 0 : interior_doubt(word->slot)));
 	return n;
@@ -231,11 +264,13 @@ static unsigned classify_block(const struct ri_classifier *classifier, const str
 
 	if (word->block == hit->block)
 		return 0;
-	if (is_back_link)
+	if (is_back_link ||
+	    (only < RI_EXTENTS_MANY && is_payload(extents->population, only, word->value)))
 		flags = RI_EDGE_LINK;
 	else if (only < RI_EXTENTS_MANY)
 		flags = RI_EDGE_UNSURE;
-	else if (!word->is_link && !is_pointer_slot(word->slot))
+	else if (!word->is_link && !is_pointer_slot(word->slot) &&
+		 !owns_payload(extents->population, word))
 		flags = RI_EDGE_UNTYPED;
 	if (only < RI_EXTENTS_MANY) {
 		if (is_passed_by(classifier, word, only))

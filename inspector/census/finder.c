@@ -295,6 +295,13 @@ bool ri_finder_has_flexible_tail(const struct ri_finder *finder, const struct ri
 	return last && last->kind == RI_TYPE_ARRAY && !last->element_count;
 }
 
+bool ri_finder_has_tail(const struct ri_finder *finder, const struct ri_counted_type *type)
+{
+	return (type->payload.is_present && !type->payload_is_pointer &&
+		type->header_offset + type->payload.offset_bytes >= (int64_t)type->size_bytes) ||
+	       ri_finder_has_flexible_tail(finder, type->type);
+}
+
 /*
  * Contents
  */
@@ -456,7 +463,7 @@ static bool is_convincing(struct ri_finder *finder, uint32_t type, uint64_t head
 	if (t->descriptor && t->descriptor == ri_finder_pointer(finder, header,
 								&c->descriptor.field))
 		return true;
-	return magic == RI_MAGIC_NONE && ri_finder_has_flexible_tail(finder, t->type) &&
+	return magic == RI_MAGIC_NONE && ri_finder_has_tail(finder, t) &&
 	       ri_type_start(t, header - (uint64_t)t->header_offset) == b->addr;
 }
 

@@ -162,6 +162,9 @@ bool ri_finder_fits(uint64_t size_bytes, uint64_t usable_bytes);
  * larger than it. */
 bool ri_finder_has_flexible_tail(const struct ri_finder *finder, const struct ri_type *type);
 
+/* Whether blocks of this counted type may be larger: that, or a payload behind the struct. */
+bool ri_finder_has_tail(const struct ri_finder *finder, const struct ri_counted_type *type);
+
 /* The magics of the header; `type` may be RI_NONE: those at the end are left out. */
 enum ri_magic_state ri_finder_magic(struct ri_finder *finder, uint32_t convention,
 				    uint64_t header, uint32_t type);
@@ -273,6 +276,9 @@ bool ri_described_is_at(struct ri_finder *finder, uint32_t convention, uint64_t 
 /* A new array, per object: how many words it is longer than its type's extent, or shorter;
  * null where none can be. */
 int32_t *ri_described_measure(struct ri_finder *finder);
+
+/* sweep_vtables.c: adds what is known by the symbol of its vtable alone. */
+void ri_sweep_vtables(struct ri_finder *finder);
 
 /* traverse.c */
 struct ri_traversal *ri_traversal_create(struct ri_finder *finder);

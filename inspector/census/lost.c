@@ -109,7 +109,7 @@ static void list_types(struct search *s)
 	for (uint32_t i = 0; i < layout->types.count; i++) {
 		if (!is_known_by_pointers_alone(layout, i))
 			continue;
-		if (ri_finder_has_flexible_tail(&s->finder, layout->types.items[i].type))
+		if (ri_finder_has_tail(&s->finder, &layout->types.items[i]))
 			s->flexible[s->flexible_count++] = i;
 		else
 			s->types[s->type_count++] = i;
@@ -558,6 +558,28 @@ static bool *list_missing(const struct ri_lost_input *input)
 	return is_missing;
 }
 
+/* A block that a control block owns as its payload is lost with it, and nothing else. */
+static void mark_payloads(struct search *s)
+{
+	const struct ri_population *population = s->input->population;
+	const struct ri_heap *heap = s->input->heap;
+
+	for (size_t i = 0; i < population->object_count; i++) {
+		const struct ri_object *object = &population->objects[i];
+		const struct ri_counted_type *type = &population->types[object->type];
+		uint32_t block;
+		int64_t payload;
+
+		if (!type->payload.is_present || !type->payload_is_pointer ||
+		    !ri_field_read(s->input->image, ri_object_header(population, object),
+				   &type->payload, &payload))
+			continue;
+		block = heap->block_count ? ri_heap_find(heap, (uint64_t)payload) : RI_NONE;
+		if (block != RI_NONE)
+			s->is_typed[block] = true;
+	}
+}
+
 static void find_known(struct search *s)
 {
 	const struct ri_population *population = s->input->population;
@@ -567,6 +589,7 @@ static void find_known(struct search *s)
 	s->is_typed = ri_calloc(s->input->heap->block_count, sizeof(*s->is_typed));
 	for (size_t i = 0; i < population->typed_block_count; i++)
 		s->is_typed[population->typed_blocks[i].block] = true;
+	mark_payloads(s);
 }
 
 struct ri_lost *ri_lost_find(const struct ri_lost_input *input, bool no_objects)

@@ -69,7 +69,7 @@ static uint32_t type_in_used_block(struct ri_finder *finder, uint32_t type, uint
 		return RI_NONE;
 	if (is_inside && start == b->addr &&
 	    (ri_finder_fits(t->extent_bytes, b->size_bytes) ||
-	     ri_finder_has_flexible_tail(finder, t->type)))
+	     ri_finder_has_tail(finder, t)))
 		return type;
 	if (magic == RI_MAGIC_BAD)
 		return RI_NONE;

@@ -496,6 +496,7 @@ void ri_sweep(struct ri_finder *finder)
 	ri_finder_index(finder);
 	decide_undescribed(&sweep);
 	probe_blocks(finder);
+	ri_sweep_vtables(finder);
 	ri_vec_deinit(&sweep.patterns);
 	ri_vec_deinit(&sweep.spans);
 }

@@ -71,14 +71,19 @@ static void explain_tally(struct ri_finding *finding, const struct ri_analysis *
 			  const struct tally *tally)
 {
 	const char *name = ri_class_name(analysis, tally->class_index);
-	int64_t weight = analysis->shapes && tally->class_index < analysis->shapes->classes.count
-				 ? analysis->shapes->classes.items[tally->class_index].weight
-				 : 1;
+	const struct ri_holder_class *class =
+		analysis->shapes && tally->class_index < analysis->shapes->classes.count
+			? &analysis->shapes->classes.items[tally->class_index]
+			: NULL;
+	int64_t weight = class ? class->weight : 1;
 
 	if (tally->flags & RI_EDGE_BORROWS)
 		ri_finding_explain(finding, "%" PRIu64 " in %s, which borrows", tally->count, name);
 	else if (tally->flags & RI_EDGE_POSSIBLE)
 		ri_finding_explain(finding, "%" PRIu64 " in %s, possible", tally->count, name);
+	else if (class && class->count_index)
+		ri_finding_explain(finding, "%" PRIu64 " in %s, which feed another count",
+				   tally->count, name);
 	else if (weight == 1)
 		ri_finding_explain(finding, "%" PRIu64 " in %s, certain", tally->count, name);
 	else

@@ -334,10 +334,6 @@ static void bind_payload(struct ri_binder *binder, const struct typing *typing,
 
 	if (!ri_bind_has_place(&from->payload))
 		return;
-	ri_gaps_add(binder->gaps, RI_GAP_MATTERS, "profile",
-		    "%s:%u:%u: pointers to the payload of '%s' are not yet followed: what they "
-		    "hold is not counted", root->mark.file, root->mark.line, root->mark.column,
-		    root->label);
 	root->payload_is_pointer = from->payload_is_pointer;
 	if (from->payload_is_pointer) {
 		ri_bind_field(binder, &from->payload, typing->type, typing->adjust_bytes,

@@ -108,6 +108,16 @@ char *ri_words_weight(const struct ri_weight *weight)
 	return ri_format("owns %" PRId64, weight->weight);
 }
 
+/* Whether a link edge is none, but a pointer to the payload of a control block. */
+static bool is_to_payload(const struct ri_analysis *analysis, const struct ri_edge *edge)
+{
+	const struct ri_population *population = analysis->population;
+
+	return edge->flags & RI_EDGE_INTERIOR && population &&
+	       edge->target < population->object_count &&
+	       population->types[population->objects[edge->target].type].payload.is_present;
+}
+
 char *ri_words_worth(const struct ri_analysis *analysis, const struct ri_edge *edge)
 {
 	const struct ri_shapes *shapes = analysis->shapes;
@@ -118,7 +128,7 @@ char *ri_words_worth(const struct ri_analysis *analysis, const struct ri_edge *e
 	if (edge->flags & RI_EDGE_EMBEDS)
 		return ri_strdup("embeds");
 	if (edge->flags & RI_EDGE_LINK)
-		return ri_strdup("link");
+		return ri_strdup(is_to_payload(analysis, edge) ? "payload" : "link");
 	if (edge->flags & RI_EDGE_BORROWS)
 		return ri_strdup("borrows");
 	if (edge->flags & RI_EDGE_POSSIBLE)

@@ -26,7 +26,7 @@ const char *ri_words_group_state(const struct ri_group *group, uint64_t walked);
 /* "owns", "owns 2", "borrows", "possible"; owned by the caller. */
 char *ri_words_weight(const struct ri_weight *weight);
 /* What an edge is worth: "owns", "owns 2", "possible", "borrows", "link",
- * "embeds"; owned by the caller. */
+ * "payload" (a pointer to it is no handle), "embeds"; owned by the caller. */
 char *ri_words_worth(const struct ri_analysis *analysis, const struct ri_edge *edge);
 /* "SIGSEGV (Segmentation fault)"; owned by the caller. */
 char *ri_words_signal(int signal);

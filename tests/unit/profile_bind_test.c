@@ -320,15 +320,16 @@ static void test_two_headers_in_a_struct(void **state)
 	unbind(&bound);
 }
 
-/* A control block apart from its payload: holders of the payload would be missed. */
-static void test_payload_is_a_gap(void **state)
+/* A control block apart from its payload. */
+static void test_payload(void **state)
 {
 	struct bound bound = bind(*state, V "types:\n- struct: lone\n  counts: n\n"
 					    "  payload: { offset: 8, pointer: true }\n");
 
-	assert_non_null(find_type(&bound, "lone"));
-	assert_true(ri_gaps_has_serious(&bound.gaps));
-	assert_non_null(strstr(bound.gaps.items[0].message, "payload of 'lone'"));
+	assert_true(get_type(&bound, "lone")->payload.is_present);
+	assert_true(get_type(&bound, "lone")->payload_is_pointer);
+	assert_int_equal(get_type(&bound, "lone")->payload.offset_bytes, 8);
+	expect_no_gaps(&bound);
 	unbind(&bound);
 }
 
@@ -801,7 +802,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_header_makes_embedding_structs_types),
-		cmocka_unit_test(test_payload_is_a_gap),
+		cmocka_unit_test(test_payload),
 		cmocka_unit_test(test_crowded_struct_is_a_gap),
 		cmocka_unit_test(test_two_headers_in_a_struct),
 		cmocka_unit_test(test_a_lone_header_is_a_type),
