@@ -133,7 +133,7 @@ static bool parse_line(struct truth *truth, const char *path, const char *line,
 	} else if ((rest = after(line, "STATUS-IF"))) {
 		if ((rest = after(rest, condition)))
 			truth->status = strtol(rest, NULL, 10);
-	} else if (!after(line, "OBJECT") && !after(line, "PROFILE") && !after(line, "NEEDS") &&
+	} else if (!after(line, "OBJECT") && !after(line, "PROFILE") && !after(line, "NEEDS") && !after(line, "PID") &&
 		   !after(line, "OPTION"))
 		die("%s: not a line of truth: %s", path, line);
 	return true;
