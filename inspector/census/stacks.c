@@ -160,6 +160,7 @@ void ri_stacks_find(const struct ri_target *target, const struct ri_heap *heap,
 	uint64_t id_offset = find_id_offset(target);
 
 	add_living(target, list);
-	if (id_offset)
+	/* a thread that the target does not tell of looks as if it had ended */
+	if (id_offset && !target->has_lost_threads)
 		add_ended(target, heap, id_offset, list);
 }

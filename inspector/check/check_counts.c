@@ -180,6 +180,7 @@ static void report_surplus(struct ri_finding *finding, const struct ri_analysis 
 				   "the object may be in the part that was not walked");
 	}
 	ri_finding_rest_on_absence(finding, analysis, absence);
+	ri_finding_rest_on_registers(finding, absence, (uint64_t)surplus);
 	ri_finding_rest_on_liveness(finding, analysis);
 	consider_flux(finding, analysis, flux, surplus);
 	ri_finding_explain(finding, "holders 0x%" PRIx64, finding->addr);

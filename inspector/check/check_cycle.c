@@ -217,6 +217,7 @@ static void report(const struct ri_check *check, const struct ri_analysis *analy
 				   analysis->graph->hangs_on_count[smallest] - (cycle->count - 1));
 	ri_finding_explain_leak_group(finding, analysis, groups);
 	ri_finding_rest_on_absence(finding, analysis, absence);
+	ri_finding_rest_on_registers(finding, absence, 1);
 	if (finding->status == RI_FINDING_SURE && has_shared_member(analysis, cycle)) {
 		finding->status = RI_FINDING_UNCHECKED;
 		ri_finding_explain(finding,

@@ -138,6 +138,7 @@ static void report(const struct ri_check *check, const struct ri_analysis *analy
 		ri_finding_imply(finding, "surplus");
 	}
 	ri_finding_rest_on_absence(finding, analysis, absence);
+	ri_finding_rest_on_registers(finding, absence, 1);
 	ri_finding_rest_on_liveness(finding, analysis);
 	ri_finding_explain(finding, "why 0x%" PRIx64, finding->addr);
 }

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What one thread's registers can hold: 16 general ones and 32 of 64 bytes. */
+#define REGISTER_WORDS (16 + 32 * 8)
 
 struct ri_absence ri_absence_measure(const struct ri_analysis *analysis)
 {
@@ -34,7 +36,9 @@ struct ri_absence ri_absence_measure(const struct ri_analysis *analysis)
 	absence.truncated_percent = target->missing_percent;
 	absence.unread_bytes = analysis->holders ? analysis->holders->bytes_skipped_unknown : 0;
 	for (size_t i = 0; i < target->thread_count; i++)
-		absence.blind_threads += !target->threads[i].has_registers;
+		absence.blind_threads += !target->threads[i].has_registers ||
+					 target->threads[i].registers_partial;
+	absence.has_lost_threads = target->has_lost_threads;
 	return absence;
 }
 
@@ -88,9 +92,25 @@ void ri_finding_rest_on_absence(struct ri_finding *finding, const struct ri_anal
 				   text);
 		free(text);
 	}
-	if (absence->blind_threads)
+}
+
+void ri_finding_rest_on_registers(struct ri_finding *finding, const struct ri_absence *absence,
+				  uint64_t holders)
+{
+	if (absence->has_lost_threads) {
+		finding->status = RI_FINDING_UNCHECKED;
+		ri_finding_explain(finding, "could not check: threads may be missing from the core; "
+					    "what one of them held would explain it");
+	} else if (holders <= absence->blind_threads * (uint64_t)REGISTER_WORDS) {
+		finding->status = RI_FINDING_UNCHECKED;
+		ri_finding_explain(finding,
+				   "could not check: the registers of %zu threads are not known; a "
+				   "holder there would explain it",
+				   absence->blind_threads);
+	} else if (absence->blind_threads) {
 		ri_finding_explain(finding, "the registers of %zu threads were not searched",
 				   absence->blind_threads);
+	}
 }
 
 void ri_finding_rest_on_liveness(struct ri_finding *finding, const struct ri_analysis *analysis)

@@ -18,7 +18,8 @@ struct ri_absence {
 	uint64_t untouched_bytes;  /* presumed never written */
 	double truncated_percent;  /* of a core's bytes that the file ends before */
 	uint64_t unread_bytes;     /* of heap that was not searched, for its records are damaged */
-	size_t blind_threads;      /* threads without registers */
+	size_t blind_threads;      /* threads without registers, or with some of them */
+	bool has_lost_threads;     /* there may be threads that are not known at all */
 };
 
 /* One pass over the image's ranges; what the census left out. */
@@ -34,6 +35,13 @@ bool ri_absence_matters(const struct ri_absence *absence);
  */
 void ri_finding_rest_on_absence(struct ri_finding *finding, const struct ri_analysis *analysis,
 				const struct ri_absence *absence);
+
+/*
+ * For a finding that falls if registers hold `holders` references more: UNCHECKED where
+ * threads' registers are not known and have room for so many.
+ */
+void ri_finding_rest_on_registers(struct ri_finding *finding, const struct ri_absence *absence,
+				  uint64_t holders);
 
 /* For a finding that says which blocks are used or free: UNCHECKED under an
  * allocator that is not understood. */

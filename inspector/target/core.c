@@ -256,11 +256,13 @@ static void read_notes(struct ri_core *core, const Elf64_Phdr *phdr)
 {
 	uint64_t size_bytes = bytes_there(core, phdr->p_offset, phdr->p_filesz);
 
+	core->target->has_lost_threads |= size_bytes < phdr->p_filesz;
 	if (size_bytes < phdr->p_filesz)
 		ri_gaps_add(core->gaps, RI_GAP_MATTERS, STAGE,
 			    "the core is cut off within its notes (threads, mapped files)");
 	/* Segments that share their bytes would be read over and over. */
 	if (size_bytes > core->size_bytes - core->note_bytes) {
+		core->target->has_lost_threads = true;
 		ri_gaps_add(core->gaps, RI_GAP_MATTERS, STAGE,
 			    "note segments overlap; some were not read");
 		return;
@@ -335,6 +337,7 @@ static void finish(struct ri_core *core)
 	target->threads = core->notes.threads.items;
 	target->thread_count = core->notes.threads.count;
 	core->notes.threads.items = NULL;
+	target->has_lost_threads |= !target->thread_count;
 	if (!target->thread_count)
 		ri_gaps_add(core->gaps, RI_GAP_MATTERS, STAGE,
 			    "the core has no thread (no NT_PRSTATUS note): registers and stacks "

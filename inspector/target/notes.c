@@ -50,6 +50,7 @@ static void read_prstatus(struct ri_core_notes *notes, const struct note *note)
 	struct ri_thread *thread;
 
 	if (note->desc_size < sizeof(status)) {
+		notes->target->has_lost_threads = true;
 		ri_gaps_add(notes->gaps, RI_GAP_MATTERS, STAGE,
 			    "a thread's note (NT_PRSTATUS) is too short; its registers are unknown");
 		return;
@@ -271,12 +272,14 @@ void ri_core_notes_read(struct ri_core_notes *notes, const uint8_t *bytes, uint6
 		desc_at = at + round_up(sizeof(header) + header.n_namesz, align);
 		end = desc_at + header.n_descsz;
 		if (!header.n_namesz && !header.n_descsz && !header.n_type) {
+			notes->target->has_lost_threads = true;
 			ri_gaps_add(notes->gaps, RI_GAP_MATTERS, STAGE,
 				    "a note is blank; the notes behind it (threads, mapped "
 				    "files) were not read");
 			return;
 		}
 		if (end > size_bytes) {
+			notes->target->has_lost_threads = true;
 			ri_gaps_add(notes->gaps, RI_GAP_MATTERS, STAGE,
 				    "a note runs past the end of its segment; it and the notes "
 				    "behind it (threads, mapped files) were not read");

@@ -64,6 +64,7 @@ struct ri_target {
 
 	struct ri_thread *threads; /* the one that took the signal first */
 	size_t thread_count;
+	bool has_lost_threads;     /* a core's notes are damaged: there may be more threads */
 	struct ri_mapping *mappings; /* ascending; a core's come from NT_FILE and PT_LOAD */
 	size_t mapping_count;
 

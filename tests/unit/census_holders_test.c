@@ -383,8 +383,15 @@ static void stacks_by_their_control_blocks(void **state)
 	poke(&w, MAPPING + 0x42d0, 7);
 	world_take_census(&w);
 	assert_int_equal(w.holders->possible[t.b], 4);
-	/* where no id is known to lie nothing is taken for ended */
+	/* threads that the target lost look as if they had ended: nothing is taken for it */
 	poke(&w, MAPPING + 0x42d0, 0);
+	w.target.has_lost_threads = true;
+	world_take_census(&w);
+	assert_int_equal(w.holders->possible[t.b], 4);
+	w.target.has_lost_threads = false;
+	world_take_census(&w);
+	assert_int_equal(w.holders->possible[t.b], 2);
+	/* nor where no id is known to lie */
 	poke(&w, STACK + 0xe2d0, 8);
 	world_take_census(&w);
 	assert_int_equal(w.holders->possible[t.b], 4);

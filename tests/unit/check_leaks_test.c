@@ -398,6 +398,37 @@ static enum ri_verdict verdict_of(struct world *w)
 	return ri_analysis_verdict(&w->analysis);
 }
 
+/* Registers that are not known may hold what nothing else holds; not any number of it. */
+static void test_unknown_registers(void **state)
+{
+	struct world *w;
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++) {
+		w = world_create();
+		world_drop(w, 2);
+		world_leak(w, 2, 2);
+		w->thread.has_registers = i != 0;
+		w->thread.registers_partial = i == 1;
+		w->target.has_lost_threads = i == 2;
+		assert_int_equal(verdict_of(w), RI_VERDICT_UNCHECKED);
+		assert_int_equal(world_only(w, "unreachable")->status, RI_FINDING_UNCHECKED);
+		assert_true(finding_says(world_only(w, "unreachable"), "could not check: "));
+		world_destroy(w);
+	}
+	for (unsigned i = 0; i < 3; i++) {
+		w = world_create();
+		w->population.objects[2].count = i ? 5000 : 3;
+		w->thread.has_registers = i == 2;
+		w->target.has_lost_threads = i == 2;
+		assert_int_equal(verdict_of(w),
+				 i == 1 ? RI_VERDICT_FINDINGS : RI_VERDICT_UNCHECKED);
+		assert_int_equal(world_only(w, "surplus")->status,
+				 i == 1 ? RI_FINDING_SURE : RI_FINDING_UNCHECKED);
+		world_destroy(w);
+	}
+}
+
 static void test_verdicts(void **state)
 {
 	struct world *w = world_create();
@@ -526,6 +557,7 @@ int main(void)
 		cmocka_unit_test(test_object_that_holds_itself),
 		cmocka_unit_test(test_cycle_with_missing_memory_or_a_root),
 		cmocka_unit_test(test_large_cycle_is_folded),
+		cmocka_unit_test(test_unknown_registers),
 		cmocka_unit_test(test_verdicts),
 		cmocka_unit_test(test_group_without_objects),
 		cmocka_unit_test(test_objects_that_no_check_looks_at),

@@ -334,6 +334,7 @@ static void core_without_threads_is_told(void **state)
 	assert_int_equal(target->thread_count, 0);
 	assert_true(has_gap(&gaps, RI_GAP_MATTERS, "NT_PRSTATUS) is too short"));
 	assert_true(has_gap(&gaps, RI_GAP_MATTERS, "no thread"));
+	assert_true(target->has_lost_threads);
 	close_all(target, &gaps);
 }
 
