@@ -211,6 +211,20 @@ static void bind(struct ri_analysis *analysis, struct ri_gaps *gaps)
 					    analysis->types, analysis->modules, gaps);
 }
 
+/* What was found by shape and takes no part all the same. */
+static void tell_left_out(const struct ri_inference *inference, struct ri_gaps *gaps)
+{
+	for (size_t i = 0; i < inference->types.count; i++) {
+		const struct ri_inferred_type *type = &inference->types.items[i];
+
+		if (type->state == RI_INFERRED_SHADOWED &&
+		    type->counts[0].score >= RI_INFER_ACCEPT)
+			ri_gaps_add(gaps, RI_GAP_TOLD, "profile",
+				    "several structs are called '%s' in %s; only the first of them "
+				    "is looked for", type->name, type->module);
+	}
+}
+
 /* Binds the profiles; then, unless the user knows better, looks for counted types that none
  * of them covers and binds again with what was found. */
 static struct ri_error *bind_profiles(struct ri_analysis *analysis,
@@ -248,6 +262,7 @@ static struct ri_error *bind_profiles(struct ri_analysis *analysis,
 		bind(analysis, &gaps);
 		end_stage(analysis, "layout", since);
 	}
+	tell_left_out(analysis->inference, &gaps);
 	ri_gaps_move(&analysis->gaps, &gaps);
 	return NULL;
 }

@@ -43,6 +43,8 @@ static const char *state_words(const struct ri_inferred_type *type,
 {
 	if (type->state == RI_INFERRED_COVERED)
 		return "covered";
+	if (type->state == RI_INFERRED_SHADOWED)
+		return "shadowed";
 	if (count != type->counts && count->score >= RI_INFER_ACCEPT)
 		return "secondary";
 	if (outcome->is_undecided)
@@ -131,7 +133,8 @@ const struct ri_command ri_command_inferred = {
 		"do (its counts are not compared, and the result is 'could not check'), and left "
 		"out where no object's count fits. A covered struct is one that a profile knows; a "
 		"secondary count is a struct's second one (weak, internal), which holders do not "
-		"feed. Structs that begin with the same members up to the count share a "
+		"feed; of several structs that have one name in one module, all but one are "
+		"shadowed, since a profile can name only one. Structs that begin with the same members up to the count share a "
 		"convention. 'profile' prints what is in force in a form that can be edited and "
 		"passed back with --profile.",
 	.needs_target = true,

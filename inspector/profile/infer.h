@@ -53,6 +53,8 @@ enum ri_inferred_state {
 	RI_INFERRED_POSSIBLE,    /* 3 to 5 points: shown, in force with --infer=all alone */
 	RI_INFERRED_ACCEPTED,
 	RI_INFERRED_COVERED,     /* a profile knows the struct */
+	RI_INFERRED_SHADOWED,    /* another struct of its name is in the same module: a profile
+				  * can name but one of them */
 };
 
 /* A struct with at least one such member. */

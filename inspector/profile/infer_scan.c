@@ -529,6 +529,22 @@ static bool is_alike(const struct ri_inferred_type *a, const struct ri_inferred_
 	       a->counts[0].offset_bits == b->counts[0].offset_bits;
 }
 
+/* Of two structs of one name in one module the binder takes the one that DWARF has first. */
+static void shadow(struct ri_inferred_type **by_name, size_t first, size_t i)
+{
+	for (size_t k = first; k < i && k < first + COUNTS_MAX; k++) {
+		struct ri_inferred_type *other = by_name[k], *one = by_name[i];
+		bool is_in_force = other->state != RI_INFERRED_SHADOWED;
+
+		if (!other->count_count || other->type->module != one->type->module || !is_in_force)
+			continue;
+		if (other->type->die_offset < one->type->die_offset)
+			one->state = RI_INFERRED_SHADOWED;
+		else
+			other->state = RI_INFERRED_SHADOWED;
+	}
+}
+
 static void merge_modules(struct ri_inference *inference)
 {
 	size_t count = inference->types.count, kept = 0;
@@ -551,6 +567,7 @@ static void merge_modules(struct ri_inference *inference)
 			by_name[i]->count_count = 0;
 		} else if (i > first) {
 			by_name[i]->needs_module = by_name[first]->needs_module = true;
+			shadow(by_name, first, i);
 		}
 	}
 	for (size_t i = 0; i < count; i++)

@@ -183,6 +183,8 @@ static int rate_words(const struct ri_member_facts *facts, const struct ri_token
 	if (is_one_of(last, value_words) && is_count_type(owner))
 		return 6;
 	*ret_why = "the name means references";
+	if (tokens->count == 1 && !strcmp(last, "references"))
+		return 6;
 	if (is_one_of(last, plural_refs))
 		return 5;
 	*ret_why = "a count in a struct named for a reference";

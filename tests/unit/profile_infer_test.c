@@ -91,7 +91,7 @@ static void test_names(void **state)
 		{ "conn", "reference_count", 6 }, { "conn", "refCounter", 6 },
 		{ "conn", "num_refs", 5 },     { "conn", "nrefs", 5 },
 		{ "conn", "ref_num", 6 },      { "conn", "ref", 4 },
-		{ "conn", "references", 4 },   { "conn", "use_count", 4 },
+		{ "conn", "references", 6 },   { "conn", "cited_references", 4 }, { "conn", "use_count", 4 },
 		{ "conn", "usecnt", 4 },       { "shared_ref", "count", 5 },
 		{ "ConnRef", "cnt", 5 },       { "xref", "count", 1 },
 		{ "inode", "i_count", 3 },     { "mm_struct", "mm_users", 3 },

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* How many counts must fit before a type that was found by its shape is judged. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "check/standing.h"
+
+static enum ri_standing decide(uint64_t objects, uint64_t fitting)
+{
+	return ri_standing_decide(&(struct ri_type_fit){ .objects = objects, .fitting = fitting });
+}
+
+static void test_decision(void **state)
+{
+	(void)state;
+	assert_int_equal(decide(0, 0), RI_STANDING_UNDECIDED);
+	assert_int_equal(decide(9, 9), RI_STANDING_UNDECIDED); /* too few to tell */
+	assert_int_equal(decide(9, 0), RI_STANDING_UNDECIDED);
+	assert_int_equal(decide(10, 10), RI_STANDING_SUPPORTED);
+	assert_int_equal(decide(10, 9), RI_STANDING_SUPPORTED);
+	assert_int_equal(decide(10, 8), RI_STANDING_UNDECIDED);
+	assert_int_equal(decide(10, 0), RI_STANDING_REFUTED);
+	assert_int_equal(decide(1000, 1), RI_STANDING_UNDECIDED);
+	assert_int_equal(decide(1000, 899), RI_STANDING_UNDECIDED);
+	assert_int_equal(decide(1000, 900), RI_STANDING_SUPPORTED);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_decision) };
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
