@@ -275,8 +275,9 @@ static void walk_head(struct ri_groups *groups, const struct ri_head *head)
 	group->object = RI_NONE;
 	group->parent = RI_NONE;
 	group->break_first = (uint32_t)groups->breaks.count;
-	group->has_stored_count = ri_finder_field(finder, head->struct_addr, &rule->count,
-						  &group->stored_count);
+	group->has_stored_count = ri_finder_field(
+		finder, rule->count_variable_addr ? rule->count_variable_addr : head->struct_addr,
+		&rule->count, &group->stored_count);
 	block = ri_finder_block(finder, head->head);
 	if (block != RI_NONE && finder->heap->blocks[block].state == RI_BLOCK_FREE)
 		group->state |= RI_GROUP_HEAD_FREED;

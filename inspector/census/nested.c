@@ -74,7 +74,8 @@ static const char *member_at(const struct ri_type *type, uint64_t offset)
  * is called like it and not like the head inside it. */
 static bool is_group_struct(const struct ri_group_rule *rule)
 {
-	return rule->name_field.is_present || rule->count.is_present ||
+	return rule->name_field.is_present ||
+	       (rule->count.is_present && !rule->count_variable_addr) ||
 	       rule->magic.field.is_present || (rule->back.is_present && !rule->back_to_head);
 }
 

@@ -345,6 +345,30 @@ static bool bind_link(struct ri_binder *binder, struct grouping *grouping)
 	return true;
 }
 
+/* A counter in a variable of its own, or in one that holds it as a member. */
+static void bind_count_variable(struct ri_binder *binder, const struct ri_profile_group *from,
+				struct ri_group_rule *to)
+{
+	struct ri_profile_field field = from->count;
+	struct ri_variable variable = { 0 };
+
+	if (!binder->types ||
+	    !ri_types_find_variable(binder->types, from->count_variable.text, &variable)) {
+		if (!field.has_offset || !binder->modules ||
+		    !ri_modules_find_symbol_addr(binder->modules, NULL, from->count_variable.text,
+						 &variable.addr)) {
+			fail_no_variable(binder, &from->count_variable);
+			return;
+		}
+	}
+	if (!ri_bind_has_place(&field)) {
+		field.member = from->count_variable;
+		field.member.text = ""; /* the variable itself */
+	}
+	if (ri_bind_field(binder, &field, variable.type, 0, RI_BIND_INTEGER, &to->count))
+		to->count_variable_addr = variable.addr;
+}
+
 /* What a group can lack and still be walked. */
 static void bind_rest(struct ri_binder *binder, const struct grouping *grouping)
 {
@@ -353,7 +377,10 @@ static void bind_rest(struct ri_binder *binder, const struct grouping *grouping)
 	struct ri_group_rule *to = grouping->to;
 
 	ri_bind_field(binder, &from->name_field, around, 0, RI_BIND_TEXT, &to->name_field);
-	ri_bind_field(binder, &from->count, around, 0, RI_BIND_INTEGER, &to->count);
+	if (from->count_variable.text)
+		bind_count_variable(binder, from, to);
+	else
+		ri_bind_field(binder, &from->count, around, 0, RI_BIND_INTEGER, &to->count);
 	ri_bind_field(binder, &from->length, around, 0, RI_BIND_INTEGER, &to->length);
 	ri_bind_field(binder, &from->lock_owner, around, 0, RI_BIND_INTEGER, &to->lock_owner);
 	ri_bind_field(binder, &from->parent_group, around, 0, RI_BIND_POINTER, &to->parent_group);

@@ -211,6 +211,7 @@ struct ri_group_rule {
 	uint64_t variable_addr;  /* of the head struct (or head) in static memory */
 	const char *variable_name;
 	struct ri_field name_field, count, lock_owner, parent_group; /* relative to the head struct */
+	uint64_t count_variable_addr; /* not 0: `count` is relative to this variable instead */
 	struct ri_magic_rule magic; /* relative to the head struct; field absent: none */
 	uint32_t element_convention; /* elements have this header; RI_LAYOUT_NONE: see element_type */
 	uint32_t element_type;   /* index into types[]; or RI_LAYOUT_NONE */

@@ -480,7 +480,10 @@ static struct ri_error *check_field(const struct parser *parser, const struct ri
 				    const struct ri_yaml_node *node,
 				    const struct ri_profile_field *field)
 {
-	bool may_lack = schema->field_rule == RI_FIELD_MAY_PLACE;
+	bool may_lack = schema->field_rule == RI_FIELD_MAY_PLACE ||
+			schema->field_rule == RI_FIELD_MAY_INTEGER;
+	bool is_integer = schema->field_rule == RI_FIELD_INTEGER ||
+			  schema->field_rule == RI_FIELD_MAY_INTEGER;
 
 	if (field->member.text && field->has_offset)
 		return fail(parser, node, "%s lies at a 'member' or at an 'offset', not both",
@@ -491,7 +494,7 @@ static struct ri_error *check_field(const struct parser *parser, const struct ri
 				       schema->what);
 	if (field->size_bytes && !field->has_offset)
 		return fail(parser, node, "'size' goes with 'offset'; a member has its own size");
-	if (schema->field_rule == RI_FIELD_INTEGER && field->has_offset &&
+	if (is_integer && field->has_offset &&
 	    !is_integer_size(field->size_bytes))
 		return fail(parser, node, "%s at an 'offset' needs its 'size': 1, 2, 4 or 8",
 			    schema->what);

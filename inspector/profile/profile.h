@@ -142,6 +142,7 @@ struct ri_profile_group {
 	struct ri_profile_field head; /* place of the head in it */
 	struct ri_name variable; /* a variable that is (or, with member path, holds) the head */
 	struct ri_profile_field name_field, count, lock_owner;
+	struct ri_name count_variable; /* a variable that is, or holds, `count`; or null */
 	struct ri_profile_field magic_field;
 	ri_u64_list magic_live;
 	struct ri_name element;  /* element struct or header; null: any type with `link`'s header */

@@ -42,6 +42,7 @@ enum ri_field_rule {
 	RI_FIELD_TEXT,     /* the same with any size or none */
 	RI_FIELD_PLACE,    /* member, or offset without a size */
 	RI_FIELD_MAY_PLACE, /* the same, or neither */
+	RI_FIELD_MAY_INTEGER, /* as INTEGER, or neither */
 };
 
 struct ri_schema;

@@ -439,6 +439,24 @@ static const struct ri_schema group_magic_schema = {
 	FIELD_RULE(struct ri_profile_group, magic_field, RI_FIELD_INTEGER),
 };
 
+static const char *check_group_count(const void *base)
+{
+	const struct ri_profile_group *group = base;
+
+	if (group->count_variable.text || has_place(&group->count))
+		return NULL;
+	return "a group's count needs its place: 'member', 'offset' or 'variable'";
+}
+static const struct ri_schema_key group_count_keys[] = {
+	KEY("variable", TEXT, struct ri_profile_group, count_variable),
+	FIELD_KEYS(struct ri_profile_group, count), END
+};
+static const struct ri_schema group_count_schema = {
+	.what = "a group's count", .keys = group_count_keys, .shorthand = "member",
+	FIELD_RULE(struct ri_profile_group, count, RI_FIELD_MAY_INTEGER),
+	.check = check_group_count,
+};
+
 static const char *const back_choices[] = { "struct", "head", NULL };
 static const struct ri_schema_key back_keys[] = {
 	PLACE_KEYS(struct ri_profile_group, back),
@@ -460,6 +478,8 @@ static const char *check_group(const void *base)
 
 	if (!has_head && !group->is_headless)
 		return "a group needs its 'head', or 'headless: true'";
+	if (group->count_variable.text && !group->variable.text)
+		return "a count in a 'variable' counts one group: its head is a variable too";
 	if (group->is_headless && !has_place(&group->back))
 		return "a headless group is found through its members: it needs 'back'";
 	if (!has_link && chain != RI_LINK_ARRAY)
@@ -481,7 +501,7 @@ static const struct ri_schema_key group_keys[] = {
 	KEY("label", TEXT, struct ri_profile_group, name),
 	SECTION("name", struct ri_profile_group, name_field, text_schema),
 	PART("magic", group_magic_schema),
-	SECTION("count", struct ri_profile_group, count, integer_schema),
+	PART("count", group_count_schema),
 	SECTION("length", struct ri_profile_group, length, integer_schema),
 	PART("link", link_schema),
 	PART("node", node_schema),

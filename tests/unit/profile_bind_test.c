@@ -556,6 +556,41 @@ static void test_groups_of_a_header(void **state)
 
 #define OBJ V "types: [{struct: obj, counts: uses}]\ngroups:\n"
 
+/* The members' number in a variable beside the head. */
+static void test_count_in_a_variable(void **state)
+{
+	struct bound bound = bind(*state, V
+				  "types:\n- {struct: obj, counts: uses}\ngroups:\n"
+				  "- head: { variable: bare_list }\n"
+				  "  link: { struct: obj, member: node }\n"
+				  "  count: { variable: a_lone, member: n }\n"
+				  "- head: { variable: bare_list }\n"
+				  "  link: { struct: obj, member: node }\n"
+				  "  count: { variable: a_lone, offset: 2, size: 2 }\n"
+				  "- head: { variable: bare_list }\n"
+				  "  link: { struct: obj, member: node }\n"
+				  "  count: { variable: a_lone }\n");
+	const struct ri_group_rule *rules = bound.layout->groups.items;
+
+	assert_int_equal(bound.layout->groups.count, 3);
+	assert_true(rules[0].count.is_present && rules[0].count_variable_addr);
+	assert_int_equal(rules[0].count.offset_bytes, 0);
+	assert_int_equal(rules[0].count.size_bytes, 4);
+	assert_int_equal(rules[1].count.offset_bytes, 2);
+	assert_int_equal(rules[1].count_variable_addr, rules[0].count_variable_addr);
+	assert_int_equal(rules[2].count.size_bytes, 4); /* through the struct of one member */
+	expect_no_gaps(&bound);
+	unbind(&bound);
+
+	bound = bind(*state, V "types:\n- {struct: obj, counts: uses}\ngroups:\n"
+			       "- head: { variable: bare_list }\n"
+			       "  link: { struct: obj, member: node }\n"
+			       "  count: { variable: a_loan }\n");
+	assert_false(bound.layout->groups.items[0].count.is_present);
+	assert_non_null(strstr(bound.gaps.items[0].message, "no variable 'a_loan'"));
+	unbind(&bound);
+}
+
 static void test_groups_of_every_kind(void **state)
 {
 	const struct world *world = *state;
@@ -814,6 +849,7 @@ int main(void)
 		cmocka_unit_test(test_fields_of_all_kinds),
 		cmocka_unit_test(test_bit_fields_are_read),
 		cmocka_unit_test(test_groups_of_a_header),
+		cmocka_unit_test(test_count_in_a_variable),
 		cmocka_unit_test(test_groups_of_every_kind),
 		cmocka_unit_test(test_wrong_names_are_told_with_positions),
 		cmocka_unit_test(test_the_rest_still_binds),

@@ -490,6 +490,11 @@ static const struct {
 	  "p:3:9: a head needs the 'struct' it lies in, or the 'variable' that it is" },
 	{ GROUP "head: {struct: s}\n", "p:3:9: a head needs its 'member' in the struct" },
 	{ GROUP "head: {variable: v}\n", "p:3:3: a group needs the 'link' that chains its members" },
+	{ GROUP "head: {struct: s, member: h}\n  link: {struct: e, member: l}\n"
+		"  count: {variable: n}\n",
+	  "p:3:3: a count in a 'variable' counts one group: its head is a variable too" },
+	{ GROUP "head: {variable: v}\n  link: {struct: e, member: l}\n  count: {}\n",
+	  "p:5:10: a group's count needs its place: 'member', 'offset' or 'variable'" },
 	{ GROUP "headless: true\n  link: l\n",
 	  "p:3:3: a headless group is found through its members: it needs 'back'" },
 	{ GROUP "head: {variable: v}\n  link: l\n  bucket: hlist\n",
