@@ -74,6 +74,9 @@ struct ri_inferred_type {
 struct ri_inference {
 	RI_VEC(struct ri_inferred_type) types; /* by module in the order of relevance, then name */
 	struct ri_strings *strings;
+	/* look-up by struct: hash table of indices + 1 into types */
+	uint32_t *slots;
+	size_t slot_count;
 };
 
 struct ri_infer_options {

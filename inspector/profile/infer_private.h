@@ -88,11 +88,50 @@ int ri_pairs_rate(const char *const *functions, size_t count, const char **ret_g
 		  const char **ret_put);
 
 /*
+ * What the scan hands on.  infer_scan.c, infer_keep.c
+ */
+
+/* One candidate member while its struct is scanned. */
+struct ri_candidate {
+	const char *path;
+	const char *name;
+	const struct ri_type *declared; /* as the member declares it, stripped */
+	uint64_t offset_bits;
+	uint32_t bit_size;
+	uint8_t size_bytes, wrappers;
+	bool is_atomic, is_negative;
+	struct ri_member_score score;
+};
+
+struct ri_found_struct {
+	const struct ri_type *type;
+	size_t module;           /* index into modules */
+	RI_VEC(struct ri_candidate) candidates;
+};
+
+typedef RI_VEC(struct ri_found_struct) ri_found_list;
+
+/* Makes inference->types of what was found, whose parts it takes or frees. */
+void ri_inference_keep(struct ri_inference *inference, const struct ri_layout *layout,
+		       ri_found_list *found);
+
+/* The last part of a module's path. */
+const char *ri_module_base_name(const char *path);
+
+/* Frees what an inferred type holds. */
+void ri_inferred_type_deinit(struct ri_inferred_type *type);
+
+/*
  * What follows from seeing all structs.  infer_relate.c
  */
 
-/* Whether two structs are one, perhaps seen in two modules: by name and size. */
+/* Whether two structs are one, perhaps seen in two modules: by name and size; and a hash
+ * that is the same for both.  The structs of the hash have names. */
 bool ri_structs_are_one(const struct ri_type *a, const struct ri_type *b);
+uint64_t ri_struct_hash(const struct ri_type *type);
+
+/* The slot of the struct in inference->slots: where it is, or would be. */
+size_t ri_inference_slot(const struct ri_inference *inference, const struct ri_type *type);
 
 /* Marks headers and gives structs that begin alike one convention. */
 void ri_inference_relate(struct ri_inference *inference, struct ri_types *types);

@@ -180,11 +180,11 @@ size_t ri_inference_find(const struct ri_inference *inference, const struct ri_l
 			 const struct ri_counted_type *type)
 {
 	const struct ri_convention *convention = &layout->conventions.items[type->convention];
+	uint32_t found;
 
 	if (!ri_convention_is_inferred(convention) || !convention->type)
 		return SIZE_MAX;
-	for (size_t i = 0; i < inference->types.count; i++)
-		if (ri_structs_are_one(inference->types.items[i].type, convention->type))
-			return i;
-	return SIZE_MAX;
+	found = convention->type->name ? inference->slots[ri_inference_slot(inference,
+									    convention->type)] : 0;
+	return found ? found - 1 : SIZE_MAX;
 }

@@ -18,7 +18,6 @@ struct table {
 struct relation {
 	struct ri_inference *inference;
 	struct ri_types *types;
-	struct table by_struct;
 	bool *is_embedded;       /* per inferred type */
 };
 
@@ -38,20 +37,34 @@ static struct table table_create(size_t count)
 	return table;
 }
 
-static uint64_t hash_struct(const struct ri_type *type)
+uint64_t ri_struct_hash(const struct ri_type *type)
 {
 	return ri_hash_bytes(type->name, strlen(type->name)) ^ ri_hash_u64(type->size_bytes);
 }
 
-static size_t struct_slot(const struct relation *relation, const struct ri_type *type)
+size_t ri_inference_slot(const struct ri_inference *inference, const struct ri_type *type)
 {
-	const struct table *table = &relation->by_struct;
-	size_t i = hash_struct(type) & (table->slot_count - 1);
+	size_t i = ri_struct_hash(type) & (inference->slot_count - 1);
 
-	while (table->slots[i] &&
-	       !ri_structs_are_one(relation->inference->types.items[table->slots[i] - 1].type, type))
-		i = (i + 1) & (table->slot_count - 1);
+	while (inference->slots[i] &&
+	       !ri_structs_are_one(inference->types.items[inference->slots[i] - 1].type, type))
+		i = (i + 1) & (inference->slot_count - 1);
 	return i;
+}
+
+/* Of several types that are one struct the first keeps the slot. */
+static void index_types(struct ri_inference *inference)
+{
+	struct table table = table_create(inference->types.count);
+
+	inference->slots = table.slots;
+	inference->slot_count = table.slot_count;
+	for (size_t i = 0; i < inference->types.count; i++) {
+		size_t slot = ri_inference_slot(inference, inference->types.items[i].type);
+
+		if (!inference->slots[slot])
+			inference->slots[slot] = (uint32_t)i + 1;
+	}
 }
 
 static bool visit_struct(const struct ri_type *type, void *data)
@@ -64,7 +77,7 @@ static bool visit_struct(const struct ri_type *type, void *data)
 
 		if (below->kind != RI_TYPE_STRUCT || !below->name)
 			continue;
-		found = relation->by_struct.slots[struct_slot(relation, below)];
+		found = relation->inference->slots[ri_inference_slot(relation->inference, below)];
 		if (found)
 			relation->is_embedded[found - 1] = true;
 	}
@@ -118,18 +131,15 @@ static void group_conventions(struct ri_inference *inference, struct ri_types *t
 
 void ri_inference_relate(struct ri_inference *inference, struct ri_types *types)
 {
-	struct relation relation = { inference, types, table_create(inference->types.count),
+	struct relation relation = { inference, types,
 				     ri_calloc(inference->types.count, sizeof(bool)) };
 
-	for (size_t i = 0; i < inference->types.count; i++)
-		relation.by_struct.slots[struct_slot(&relation, inference->types.items[i].type)] =
-			(uint32_t)i + 1;
+	index_types(inference);
 	ri_types_each_struct(types, visit_struct, &relation);
 	for (size_t i = 0; i < inference->types.count; i++)
 		inference->types.items[i].is_header =
 			relation.is_embedded[i] &&
 			ri_name_is_of_header(inference->types.items[i].name);
 	group_conventions(inference, types);
-	free(relation.by_struct.slots);
 	free(relation.is_embedded);
 }

@@ -191,11 +191,26 @@ void ri_layout_destroy(struct ri_layout *layout)
 	free(bound);
 }
 
+/* Whether a pattern matches itself alone; most do, and there may be thousands. */
+static bool is_literal(const char *pattern)
+{
+	for (const char *p = pattern; *p; p++) {
+		if (*p == '[' && p[1] == ']')
+			p++;
+		else if (strchr("*?[\\", *p))
+			return false;
+	}
+	return true;
+}
+
 bool ri_pattern_matches(const char *pattern, const char *class_name)
 {
-	char *escaped = ri_malloc(2 * strlen(pattern) + 1), *to = escaped;
+	char *escaped, *to;
 	bool matches;
 
+	if (is_literal(pattern))
+		return !strcmp(pattern, class_name);
+	escaped = to = ri_malloc(2 * strlen(pattern) + 1);
 	for (const char *from = pattern; *from; from++) {
 		if (from[0] == '[' && from[1] == ']') {
 			memcpy(to, "\\[\\]", 4); /* fnmatch would look for a later ']' */
