@@ -181,6 +181,7 @@ static void run_group_only(const struct ri_check *check, const struct ri_analysi
 			   struct ri_findings *findings)
 {
 	const struct ri_population *population = analysis->population;
+	struct ri_absence absence = ri_absence_measure(analysis);
 
 	for (uint32_t g = 0; analysis->graph && g < population->group_count; g++) {
 		const struct ri_group *group = &population->groups[g];
@@ -192,6 +193,7 @@ static void run_group_only(const struct ri_check *check, const struct ri_analysi
 			uint32_t o = population->memberships[group->first_member + i].object;
 
 			if (!ri_object_is_leaked(analysis, o) ||
+			    (population->objects[o].state & RI_OBJECT_SHARED) ||
 			    !(analysis->graph->reach[o] & RI_REACH_GROUP))
 				continue;
 			if (!finding)
@@ -205,6 +207,8 @@ static void run_group_only(const struct ri_check *check, const struct ri_analysi
 			finding->group_name, finding->addrs.count, group->member_count);
 		ri_finding_identify(finding, NULL);
 		ri_finding_explain(finding, "membership in it owns nothing: they are leaked");
+		ri_finding_rest_on_absence(finding, analysis, &absence);
+		ri_finding_rest_on_liveness(finding, analysis);
 		ri_finding_show_group(finding, analysis, g);
 	}
 }
