@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "census/recognise.h"
 #include "check/cause.h"
 #include "check/check.h"
 #include "check/exits.h"
@@ -128,10 +129,36 @@ static void take_census_with(struct ri_analysis *analysis, const struct ri_lost 
 				  analysis->heap, analysis->population, analysis->shapes,
 				  choose_thread_count(thread_count), gaps);
 	end_stage(analysis, "holders", since);
-	analysis->fits = ri_standings_create(analysis->layout, analysis->population,
-					     analysis->holders, analysis->shapes, gaps);
+	analysis->fits = ri_standings_create(
+		analysis->layout,
+		&(struct ri_ownership_input){ analysis->target->image, analysis->heap,
+					      analysis->population, analysis->shapes,
+					      analysis->holders },
+		&analysis->ownership, gaps);
+	end_stage(analysis, "learning", since);
 	analysis->graph = ri_graph_create(analysis->holders, analysis->population, analysis->heap);
 	end_stage(analysis, "graph", since);
+}
+
+/* Adds to `lost` the objects of inferred types that their looks tell. */
+static void recognise(const struct ri_analysis *analysis, struct ri_lost *lost)
+{
+	const struct ri_recognise_input input = {
+		analysis->target->image, analysis->layout,     analysis->heap,
+		analysis->population,    analysis->types,      analysis->shapes,
+		analysis->holders,
+	};
+	bool *wanted;
+	ri_recognised_list list = { 0 };
+
+	if (!analysis->ownership || analysis->heap->foreign_allocator)
+		return;
+	wanted = ri_standings_wanted(analysis->layout, analysis->fits);
+	ri_recognise(&input, wanted, &list);
+	for (size_t i = 0; i < list.count; i++)
+		*ri_push(&lost->objects) = list.items[i];
+	ri_vec_deinit(&list);
+	free(wanted);
 }
 
 /* Everything that is found in memory: blocks, objects, holders, graph; again while lost
@@ -152,6 +179,9 @@ static void take_census(struct ri_analysis *analysis, unsigned thread_count, dou
 		struct ri_lost *lost = ri_lost_find(&input, i == CENSUS_MAX);
 
 		end_stage(analysis, "lost", since);
+		if (i < CENSUS_MAX)
+			recognise(analysis, lost);
+		end_stage(analysis, "recognition", since);
 		if (!lost->objects.count) {
 			ri_lost_tell(lost, &input, &gaps);
 			ri_holders_tell_backs(analysis->holders, analysis->population,

@@ -2,17 +2,12 @@
 /*
  * The standing of inferred types: see standing.h.
  *
- * One pass over the objects compares counts with holders, as the default weighs them
- * (typed pointers own).  Where that explains nearly all objects of a type, the few
- * others are findings; where it explains none, the member is no reference count; in
- * between nobody knows who owns what, and the type's counts are not compared.
+ * Who owns their objects is learned from the counts of all of them (learn/).  Where the
+ * model explains most, the few others are findings; where it explains hardly any, the
+ * member is no reference count; in between nobody knows who owns what, and the type's
+ * counts are not compared.
  *
- * Objects whose count is impossible, saturated or immortal have no say: programs mark
- * shared objects so.  A count of zero with a certain owner has one: it speaks of counts
- * that start at zero, or of owners that are none.
- *
- * ri_standing_decide() is the one place that decides; what holders are worth is
- * guess.c's.
+ * ri_standing_decide() is the one place that decides.
  */
 #include "check/standing.h"
 
@@ -20,55 +15,23 @@
 #include <stdlib.h>
 
 #include "check/analysis.h"
-#include "check/guess.h"
+#include "profile/infer.h"
 
 #define OBJECTS_MIN   10
-#define SHARE_PERCENT 90
+#define SHARE_PERCENT 75
 #define NEGATIVES_PER_OBJECTS 100 /* at most one negative count in so many objects is damage */
+#define MOVED_TOLD_MAX 20
 
-enum ri_standing ri_standing_decide(const struct ri_type_fit *fit)
+enum ri_standing ri_standing_decide(const struct ri_learned_type *type)
 {
-	if (fit->objects < OBJECTS_MIN)
+	const struct ri_fit_result *result = &type->result;
+
+	if (result->objects < OBJECTS_MIN)
 		return RI_STANDING_UNDECIDED;
-	if (!fit->fitting)
+	if (type->state == RI_LEARNED_NOT)
 		return RI_STANDING_REFUTED;
-	return fit->fitting * 100 >= fit->objects * SHARE_PERCENT ? RI_STANDING_SUPPORTED
-								  : RI_STANDING_UNDECIDED;
-}
-
-static bool has_say(const struct ri_holders *holders, const struct ri_object *object, uint32_t o)
-{
-	const uint32_t barred = RI_OBJECT_DOUBTED_BITS | RI_OBJECT_IGNORE | RI_OBJECT_FREED |
-				RI_OBJECT_COUNT_IMPOSSIBLE | RI_OBJECT_SATURATED |
-				RI_OBJECT_IMMORTAL;
-
-	if (object->state & barred)
-		return false;
-	return !(object->state & RI_OBJECT_COUNT_DEAD) || holders->certain[o];
-}
-
-static void measure(struct ri_type_fit *fits, const struct ri_population *population,
-		    const struct ri_holders *holders)
-{
-	for (uint32_t o = 0; o < population->object_count; o++) {
-		const struct ri_object *object = &population->objects[o];
-		struct ri_type_fit *fit = &fits[object->type];
-		int64_t certain = holders->certain[o], most = certain + holders->possible[o];
-
-		if (object->state & RI_OBJECT_COUNT_IMPOSSIBLE && object->count < 0)
-			fit->negative++;
-		if (!has_say(holders, object, o))
-			continue;
-		fit->objects++;
-		/* a static object may start with a reference that nobody puts */
-		most += (object->state & RI_OBJECT_STATIC) != 0;
-		if (object->count < certain)
-			fit->below++;
-		else if (object->count > most)
-			fit->above++;
-		else
-			fit->fitting++;
-	}
+	return result->explained * 100 >= result->objects * SHARE_PERCENT ? RI_STANDING_SUPPORTED
+									    : RI_STANDING_UNDECIDED;
 }
 
 static void tell(const struct ri_counted_type *type, const struct ri_type_fit *fit,
@@ -76,8 +39,9 @@ static void tell(const struct ri_counted_type *type, const struct ri_type_fit *f
 {
 	if (fit->standing == RI_STANDING_REFUTED)
 		ri_gaps_add(gaps, RI_GAP_TOLD, "check",
-			    "type '%s', found by its shape: a count that fits the holders for no "
-			    "object (%" PRIu64 "): it is left out", type->name, fit->objects);
+			    "type '%s', found by its shape: a count that is what holders say for "
+			    "%" PRIu64 " of %" PRIu64 " objects is no reference count: left out",
+			    type->name, fit->fitting, fit->objects);
 	else if (fit->objects < OBJECTS_MIN)
 		ri_gaps_add(gaps, RI_GAP_MATTERS, "check",
 			    "type '%s', found by its shape: %" PRIu64 " object%s too few to tell "
@@ -86,46 +50,98 @@ static void tell(const struct ri_counted_type *type, const struct ri_type_fit *f
 	else
 		ri_gaps_add(gaps, RI_GAP_MATTERS, "check",
 			    "type '%s', found by its shape: the counts of %" PRIu64 " of %" PRIu64
-			    " objects fit their holders (%" PRIu64 " above, %" PRIu64 " below), too "
-			    "few to tell who owns references: counts not compared",
+			    " objects are what their holders say (%" PRIu64 " above, %" PRIu64
+			    " below), too few to tell who owns references: counts not compared",
 			    type->name, fit->fitting, fit->objects, fit->above, fit->below);
 }
 
-static bool has_inferred(const struct ri_layout *layout)
+/* What the counts say against a place's type: a convention, or a get missing everywhere. */
+static void tell_moved(const struct ri_ownership *ownership, const struct ri_learned_type *type,
+		       const struct ri_ownership_input *input, struct ri_gaps *gaps)
 {
-	for (size_t i = 0; i < layout->conventions.count; i++)
-		if (ri_convention_is_inferred(&layout->conventions.items[i]))
-			return true;
-	return false;
+	size_t told = 0;
+
+	for (uint32_t k = 0; k < type->class_count && told < MOVED_TOLD_MAX; k++) {
+		const struct ri_learned_class *class =
+			&ownership->classes.items[type->class_first + k];
+		const struct ri_holder_class *holders =
+			&input->shapes->classes.items[class->holder_class];
+
+		/* Of a place without a type nothing was expected. */
+		if (!class->fit.is_moved || class->target_offset ||
+		    (holders->kind != RI_CLASS_FIELD && holders->kind != RI_CLASS_PLAIN_FIELD &&
+		     holders->kind != RI_CLASS_MEMBERSHIP))
+			continue;
+		told++;
+		ri_gaps_add(gaps, RI_GAP_TOLD, "ownership",
+			    "%s is taken to %s references to %s: the counts of %" PRIu64
+			    " objects say so, those of %" PRIu64 " the contrary",
+			    holders->name, class->fit.weight ? "own" : "borrow",
+			    input->population->types[type->type].name, class->fit.for_objects,
+			    class->fit.against_objects);
+	}
+}
+
+static void count_negatives(const struct ri_population *population, struct ri_type_fit *fits)
+{
+	for (uint32_t o = 0; o < population->object_count; o++)
+		fits[population->objects[o].type].negative +=
+			population->objects[o].state & RI_OBJECT_COUNT_IMPOSSIBLE &&
+			population->objects[o].count < 0;
+}
+
+static bool is_inferred(const struct ri_layout *layout, const struct ri_counted_type *type)
+{
+	return ri_convention_is_inferred(&layout->conventions.items[type->convention]);
 }
 
 struct ri_type_fit *ri_standings_create(const struct ri_layout *layout,
-					const struct ri_population *population,
-					struct ri_holders *holders, struct ri_shapes *shapes,
+					const struct ri_ownership_input *input,
+					struct ri_ownership **ret_ownership,
 					struct ri_gaps *gaps)
 {
-	struct ri_type_fit *fits = ri_calloc(population->type_count, sizeof(*fits));
-	const struct ri_guess guess = { layout, population, holders, shapes, fits };
+	const struct ri_population *population = input->population;
+	struct ri_type_fit *fits = ri_calloc(population->type_count + 1, sizeof(*fits));
+	uint8_t *wishes = ri_calloc(population->type_count + 1, sizeof(*wishes));
+	struct ri_ownership *ownership;
+	bool any = false;
 
-	if (!has_inferred(layout))
-		return fits;
-	for (size_t t = 0; t < population->type_count; t++)
-		if (ri_convention_is_inferred(
-			    &layout->conventions.items[population->types[t].convention]))
-			fits[t].standing = RI_STANDING_UNDECIDED;
-	if (ri_guess_heads(&guess))
-		ri_holders_weigh(holders, shapes);
-	measure(fits, population, holders);
 	for (size_t t = 0; t < population->type_count; t++) {
-		if (fits[t].standing == RI_STANDING_DECLARED)
+		if (!is_inferred(layout, &population->types[t]))
 			continue;
-		fits[t].standing = ri_standing_decide(&fits[t]);
-		if (fits[t].standing != RI_STANDING_SUPPORTED && fits[t].objects)
-			tell(&population->types[t], &fits[t], gaps);
+		any = true;
+		wishes[t] = RI_OWNERSHIP_APPLY;
+		fits[t].standing = RI_STANDING_UNDECIDED;
 	}
-	if (ri_guess_unsupported(&guess, gaps))
-		ri_holders_weigh(holders, shapes);
+	*ret_ownership = ownership = any ? ri_ownership_learn(input, wishes) : NULL;
+	free(wishes);
+	for (size_t i = 0; ownership && i < ownership->types.count; i++) {
+		const struct ri_learned_type *type = &ownership->types.items[i];
+		struct ri_type_fit *fit = &fits[type->type];
+
+		fit->objects = type->result.objects;
+		fit->fitting = type->result.explained;
+		fit->above = type->surplus;
+		fit->below = type->deficit;
+		fit->standing = ri_standing_decide(type);
+		if (fit->standing != RI_STANDING_SUPPORTED)
+			tell(&population->types[type->type], fit, gaps);
+		else
+			tell_moved(ownership, type, input, gaps);
+	}
+	if (any)
+		count_negatives(population, fits);
 	return fits;
+}
+
+bool *ri_standings_wanted(const struct ri_layout *layout, const struct ri_type_fit *fits)
+{
+	bool *wanted = ri_calloc(layout->types.count + 1, sizeof(*wanted));
+
+	for (size_t t = 0; t < layout->types.count; t++)
+		wanted[t] = is_inferred(layout, &layout->types.items[t]) &&
+			    fits[t].standing != RI_STANDING_REFUTED;
+	return wanted;
 }
 
 enum ri_standing ri_object_standing(const struct ri_analysis *analysis, uint32_t object)

@@ -11,43 +11,43 @@
 #include <stdint.h>
 
 #include "base/gaps.h"
-#include "census/holders.h"
-#include "census/population.h"
-#include "census/shapes.h"
+#include "learn/ownership.h"
 
 enum ri_standing {
 	RI_STANDING_DECLARED,    /* by a profile: judged by its rules */
-	RI_STANDING_SUPPORTED,   /* inferred, and nearly all counts fit their holders */
+	RI_STANDING_SUPPORTED,   /* inferred, and most counts are what their holders say */
 	/* inferred, and not to be told: counts are not compared (could not check); that
 	 * nothing leads to an object needs no rule of ownership and stays a finding */
 	RI_STANDING_UNDECIDED,
-	RI_STANDING_REFUTED,     /* inferred, and the count of no object fits: it is none */
+	RI_STANDING_REFUTED,     /* inferred, and hardly any count fits: it is none */
 };
 
 /* What the objects of one type say. */
 struct ri_type_fit {
-	uint64_t objects;        /* whose count is alive, or zero while something owns them */
-	uint64_t fitting;        /* certain <= count <= certain + possible */
-	uint64_t above, below;   /* the others: counts above and below that */
+	uint64_t objects;        /* that were compared */
+	uint64_t fitting;        /* explained by the learned model */
+	uint64_t above, below;   /* counts above and below whatever their holders may be worth */
 	uint64_t negative;       /* impossible counts below zero */
 	enum ri_standing standing;
 };
 
-/*
- * The decision about one inferred type, by its fit alone: at least 10 objects, of which
- * nine in ten fit, support it; none that fits refutes it.
- */
-enum ri_standing ri_standing_decide(const struct ri_type_fit *fit);
+/* The decision about one inferred type, by what was learned of it. */
+enum ri_standing ri_standing_decide(const struct ri_learned_type *type);
 
 /*
- * A new array, an entry per type of the population.  Holders of types that are not
- * supported become possible ones: the classes that hold nothing else are changed and all
- * holders weighed again.  What was not decided goes to `gaps`, once per type.
+ * A new array, an entry per type of the population.  Learns who owns objects of the
+ * inferred types, into *ret_ownership (null where there is no such type), and weighs their
+ * holders by it.  What was not decided goes to `gaps`, once per type, and so does what the
+ * counts say against a place's type.
  */
 struct ri_type_fit *ri_standings_create(const struct ri_layout *layout,
-					const struct ri_population *population,
-					struct ri_holders *holders, struct ri_shapes *shapes,
+					const struct ri_ownership_input *input,
+					struct ri_ownership **ret_ownership,
 					struct ri_gaps *gaps);
+
+/* A new array, per type of the layout: whether it is inferred and not refuted, so that
+ * objects of it are worth looking for. */
+bool *ri_standings_wanted(const struct ri_layout *layout, const struct ri_type_fit *fits);
 
 struct ri_analysis;
 

@@ -128,7 +128,7 @@ const struct ri_command ri_command_inferred = {
 	.help = "A row per struct member whose declaration looks like a reference count, with "
 		"points and the reasons for them: names, types, pairs of functions like get and "
 		"put. From 6 points a member is accepted; 3 to 5 is possible, and takes part with "
-		"--infer=all alone. Then memory is asked: a type is supported where nine in ten of "
+		"--infer=all alone. Then memory is asked: a type is supported where three in four of "
 		"at least 10 objects have a count that fits their holders, undecided where fewer "
 		"do (its counts are not compared, and the result is 'could not check'), and left "
 		"out where no object's count fits. A covered struct is one that a profile knows; a "

@@ -124,7 +124,8 @@ static void count_change(const struct ri_fit_model *model, uint32_t g, int64_t c
 
 /* Keeps the models in which another weight of `g` would explain many objects that do not
  * fit; tells the most objects for and against its weight. */
-static bool find_contest(struct ri_fit_state *fit, uint32_t g, uint64_t *ret_for, uint64_t *ret_against)
+static bool find_contest(struct ri_fit_state *fit, uint32_t g, uint64_t *ret_for,
+			 uint64_t *ret_against)
 {
 	struct ri_fit_model *model = &fit->model;
 	int64_t own = model->groups[g].weight;
@@ -245,6 +246,7 @@ static struct ri_fit_range range_of(const struct ri_fit_state *fit, const struct
 				    const size_t *first, int64_t *sums)
 {
 	struct ri_fit_range range = { 0, (int64_t)row->slack, false };
+	int64_t mixed = 0;
 
 	for (uint32_t i = 0; i < row->entry_count; i++) {
 		const struct ri_fit_entry *entry = &fit->entries[row->first + i];
@@ -255,6 +257,8 @@ static struct ri_fit_range range_of(const struct ri_fit_state *fit, const struct
 			range.high += holders;
 			continue;
 		}
+		if (fit->classes[entry->class_index].is_mixture && !fit->model.groups[g].weight)
+			mixed += holders;
 		if (fit->leader_of[g] != entry->class_index)
 			continue;
 		range.low += fit->model.groups[g].weight * holders;
@@ -264,6 +268,7 @@ static struct ri_fit_range range_of(const struct ri_fit_state *fit, const struct
 				fit->changes.items[c].weight * holders;
 	}
 	range.is_explained = row->count >= range.low && row->count <= range.high;
+	range.high += mixed;
 	for (uint32_t i = 0; i < row->entry_count; i++) {
 		uint32_t g = fit->group_of[fit->entries[row->first + i].class_index];
 

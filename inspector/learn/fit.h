@@ -30,6 +30,8 @@ struct ri_fit_row {
 
 struct ri_fit_class {
 	double prior;            /* that a holder of the class owns, in (0, 1) */
+	bool is_mixture;         /* its holders need not be alike: where the class is learned to
+				  * borrow, one of them may own all the same */
 	/* the answer */
 	bool is_rare;            /* seen on too few objects to be learned: 0 or 1 each */
 	bool is_undecided;       /* another model explains as much */

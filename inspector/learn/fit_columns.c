@@ -200,7 +200,8 @@ static void choose_rows(struct ri_fit_state *fit, uint32_t *index)
 }
 
 /* Takes the columns of the groups' leaders into the model; rare classes become slack. */
-static void fill_model(struct ri_fit_state *fit, const struct columns *columns, const uint32_t *index)
+static void fill_model(struct ri_fit_state *fit, const struct columns *columns,
+		       const uint32_t *index)
 {
 	struct ri_fit_model *model = &fit->model;
 	uint64_t at = 0;

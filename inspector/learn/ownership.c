@@ -225,6 +225,15 @@ static bool split_containers(struct pupil *pupil)
 
 /* ---- one type --------------------------------------------------------------- */
 
+/* Whether all holders of a class are one thing: those at one offset of untyped blocks of one
+ * size are a mixture, in which stale words may outvote a few that hold. */
+static bool is_one_thing(enum ri_class_kind kind)
+{
+	return kind == RI_CLASS_FIELD || kind == RI_CLASS_PLAIN_FIELD ||
+	       kind == RI_CLASS_VARIABLE || kind == RI_CLASS_ARRAY ||
+	       kind == RI_CLASS_MEMBERSHIP;
+}
+
 static void drop_fit(struct pupil *pupil)
 {
 	ri_rows_deinit(&pupil->rows);
@@ -243,8 +252,10 @@ static void fit_pupil(struct pupil *pupil)
 	for (size_t k = 0; k < rows->classes.count; k++) {
 		const struct ri_rows_key *key = &rows->classes.items[k];
 
-		pupil->classes[k].prior =
-			prior_of(&shapes->classes.items[key->holder_class], key);
+		const struct ri_holder_class *class = &shapes->classes.items[key->holder_class];
+
+		pupil->classes[k].prior = prior_of(class, key);
+		pupil->classes[k].is_mixture = !is_one_thing(class->kind) && !key->target_offset;
 	}
 	pupil->result = ri_fit(rows->rows.items, rows->rows.count, rows->entries.items,
 			       pupil->classes, rows->classes.count, pupil->ranges);
@@ -280,14 +291,20 @@ static uint32_t clamp(int64_t value)
 	return value < 0 ? 0 : value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
 }
 
-/* The flags of a holder of learned class `k`. */
+/* The flags of a holder of learned class `k`.  What borrows keeps nothing reachable; where
+ * that was learned of a mixture, it may. */
 static uint32_t flags_of(const struct pupil *pupil, enum ri_learned_state state, uint32_t k)
 {
 	const struct ri_fit_class *class = &pupil->classes[k];
+	uint32_t holder_class = pupil->rows.classes.items[k].holder_class;
 
 	if (state != RI_LEARNED_FITS || class->is_undecided || class->is_contested)
 		return RI_EDGE_POSSIBLE;
-	return class->weight ? 0 : RI_EDGE_BORROWS;
+	if (class->weight)
+		return 0;
+	return is_one_thing(pupil->input->shapes->classes.items[holder_class].kind)
+		       ? RI_EDGE_BORROWS
+		       : RI_EDGE_POSSIBLE;
 }
 
 /* Weighs the holders of the i-th object by what was learned. */

@@ -334,6 +334,28 @@ static void slack_is_possible_and_never_learned(void **state)
 	free(p);
 }
 
+/* Stale words outvote the few that hold: what was learned of a mixture proves no surplus. */
+static void holders_of_a_mixture_may_own_all_the_same(void **state)
+{
+	struct people *p = people(300, 31);
+	size_t mixture;
+
+	(void)state;
+	add_class(p, 1, 0.8, 1, 2);
+	mixture = add_class(p, 0, 0.5, 0, 1);
+	p->classes[mixture].is_mixture = true;
+	p->holders[4][mixture] = 1;
+	p->fault[4] = 1;
+	p->fault[5] = 1;
+	p->holders[5][mixture] = 0;
+	settle_counts(p);
+	fit(p);
+	assert_int_equal(p->classes[mixture].weight, 0);
+	assert_int_equal(verdict(p, 4), 0);
+	assert_int_equal(verdict(p, 5), 1);
+	free(p);
+}
+
 static void the_same_input_gives_the_same_model(void **state)
 {
 	struct people *a = people(500, 23), *b = people(500, 23);
@@ -383,6 +405,7 @@ int main(void)
 		cmocka_unit_test(a_count_above_all_holders_is_surplus_whatever_owns),
 		cmocka_unit_test(a_constant_is_not_absorbed),
 		cmocka_unit_test(slack_is_possible_and_never_learned),
+		cmocka_unit_test(holders_of_a_mixture_may_own_all_the_same),
 		cmocka_unit_test(the_same_input_gives_the_same_model),
 		cmocka_unit_test(nothing_to_fit_is_no_trouble),
 	};

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What the files of recognition share; first, what kind of thing a word of the target is,
+ * coarsely, so that words at the same place of several objects can be compared.  Private to
+ * census/.
+ */
+#ifndef RI_CENSUS_WORD_KINDS_H
+#define RI_CENSUS_WORD_KINDS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "census/recognise.h"
+
+/* A kind: null, a pointer by what it leads to, or a number by the size of its halves. */
+uint32_t ri_word_kind(const struct ri_recognise_input *input, uint64_t value);
+
+/*
+ * How often which kind stands at which word of which owner (an owner is any number below
+ * 2^24): a table that grows.
+ */
+struct ri_kind_counts;
+struct ri_kind_counts *ri_kind_counts_create(void);
+void ri_kind_counts_destroy(struct ri_kind_counts *counts);
+void ri_kind_counts_add(struct ri_kind_counts *counts, uint32_t owner, uint32_t word,
+			uint32_t kind);
+uint32_t ri_kind_counts_get(const struct ri_kind_counts *counts, uint32_t owner, uint32_t word,
+			    uint32_t kind);
+
+/* payloads.c: appends what void pointers of one class lead to, where that is an object of
+ * a wanted type; see recognise.h.  `is_known`: per block, whether it has object or type. */
+void ri_payloads_find(const struct ri_recognise_input *input, const bool *wanted,
+		      const bool *is_known, ri_recognised_list *ret);
+
+/* twins.c: appends blocks that have the class pointer of a known object. */
+void ri_twins_find(const struct ri_recognise_input *input, const bool *wanted,
+		   const bool *is_known, ri_recognised_list *ret);
+
+#endif
