@@ -4,7 +4,8 @@
  *
  * The queries are sorted by start.  Where all of them have the upper 24 bits of
  * their addresses in common (suspects of one heap), memory is searched once for
- * those three bytes at any offset; else eight times, once per byte offset of a
+ * those three bytes at any offset, and a small table of what lies in queries at all
+ * keeps most pointers from being looked up; else eight times, once per byte offset of a
  * word, through the census' range filter.  What passes is looked up by binary
  * search; from the last query that starts before it the way leads on to those
  * that end later, past all neighbours that cannot reach so far.  A word that
@@ -29,6 +30,7 @@ struct bound {
 	uint64_t low, span;
 	bool has_top;            /* the queries' bits 40 to 63 are all `top` */
 	uint32_t top;
+	uint64_t filter[RI_WORDS_FILTER_BITS / 64]; /* of what lies in a query */
 	ri_words_skip_function *skip;
 	ri_words_top_function *find_top;
 };
@@ -106,7 +108,8 @@ static void count_by_top(const struct bound *bound, const struct ri_range *range
 {
 	size_t n = range->end - range->start >= 8 ? range->end - range->start - 7 : 0;
 
-	for (size_t i = 0; (i = bound->find_top(range->bytes, i, n, bound->top)) < n; i++) {
+	for (size_t i = 0; (i = bound->find_top(range->bytes, i, n, bound->top,
+					      bound->filter)) < n; i++) {
 		uint64_t word = ri_words_load(range->bytes + i, 0);
 
 		if (word - bound->low < bound->span)
@@ -132,6 +135,31 @@ static void count_range(const struct bound *bound, const struct ri_range *range)
 		if (ri_image_read_u64(bound->image, addr, &word) &&
 		    word - bound->low < bound->span)
 			count_word(bound, word, addr);
+	}
+}
+
+/* Sets the filter's bits of all queries; all of them where those would be many. */
+static void fill_filter(struct bound *bound)
+{
+	uint64_t total = 0;
+
+	for (size_t i = 0; i < bound->count; i++) {
+		const struct ri_bound_query *query = bound->queries[i];
+		uint64_t grain = query->start >> RI_WORDS_FILTER_SHIFT, last;
+
+		if (query->end <= query->start)
+			continue;
+		last = (query->end - 1) >> RI_WORDS_FILTER_SHIFT;
+		total += last - grain + 1;
+		if (total > RI_WORDS_FILTER_BITS) {
+			memset(bound->filter, 0xff, sizeof(bound->filter));
+			return;
+		}
+		for (; grain <= last; grain++) {
+			uint64_t bit = grain % RI_WORDS_FILTER_BITS;
+
+			bound->filter[bit / 64] |= 1ull << bit % 64;
+		}
 	}
 }
 
@@ -167,6 +195,7 @@ void ri_holders_bound(const struct ri_target *target, struct ri_bound_query *que
 	bound.low = bound.queries[0]->start;
 	bound.span = reach > bound.low ? reach - bound.low : 0;
 	bound.top = (uint32_t)(bound.low >> 40);
+	fill_filter(&bound);
 	bound.has_top = reach && (reach - 1) >> 40 == bound.low >> 40;
 	for (size_t i = 0; i < range_count; i++)
 		if (ranges[i].bytes)

@@ -86,18 +86,23 @@ __attribute__((target("avx2"))) static size_t differ_avx2(const uint8_t *p, size
 }
 #endif
 
-static size_t find_top_plain(const uint8_t *p, size_t i, size_t n, uint32_t top)
+static size_t find_top_plain(const uint8_t *p, size_t i, size_t n, uint32_t top,
+			     const uint64_t *filter)
 {
-	for (; i < n; i++)
-		if (ri_words_load(p + i, 0) >> 40 == top)
+	for (; i < n; i++) {
+		uint64_t word = ri_words_load(p + i, 0);
+
+		if (word >> 40 == top && ri_words_passes(filter, word))
 			break;
+	}
 	return i;
 }
 
 #if defined(__x86_64__)
 /* 32 offsets at a time: their bytes 5, 6 and 7 against those of `top`. */
 __attribute__((target("avx2"))) static size_t find_top_avx2(const uint8_t *p, size_t i, size_t n,
-							     uint32_t top)
+							     uint32_t top,
+							     const uint64_t *filter)
 {
 	const __m256i low = _mm256_set1_epi8((char)top);
 	const __m256i middle = _mm256_set1_epi8((char)(top >> 8));
@@ -112,10 +117,14 @@ __attribute__((target("avx2"))) static size_t find_top_avx2(const uint8_t *p, si
 		unsigned mask = (unsigned)_mm256_movemask_epi8(
 			_mm256_and_si256(equal, _mm256_cmpeq_epi8(c, high)));
 
-		if (mask)
-			return i + (unsigned)__builtin_ctz(mask);
+		for (; mask; mask &= mask - 1) {
+			size_t at = i + (unsigned)__builtin_ctz(mask);
+
+			if (ri_words_passes(filter, ri_words_load(p + at, 0)))
+				return at;
+		}
 	}
-	return find_top_plain(p, i, n, top);
+	return find_top_plain(p, i, n, top, filter);
 }
 #endif
 

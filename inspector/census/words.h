@@ -6,6 +6,7 @@
 #ifndef RI_CENSUS_WORDS_H
 #define RI_CENSUS_WORDS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -30,11 +31,25 @@ typedef size_t ri_words_differ_function(const uint8_t *p, size_t i, size_t n, ui
 
 ri_words_differ_function *ri_words_differ_skipper(void);
 
+/* A bit for each remainder of an address divided by 16 and then by the number of bits: 8 KiB,
+ * which stay in the cache, and what is set are few. */
+#define RI_WORDS_FILTER_BITS 65536u
+#define RI_WORDS_FILTER_SHIFT 4
+
+static inline bool ri_words_passes(const uint64_t *filter, uint64_t word)
+{
+	uint64_t bit = (word >> RI_WORDS_FILTER_SHIFT) % RI_WORDS_FILTER_BITS;
+
+	return filter[bit / 64] >> bit % 64 & 1;
+}
+
 /*
  * For words at every byte offset: the least j >= i below n for which the word at
- * p + j has `top` in its bits 40 to 63, else n.  Reads n + 7 bytes at most.
+ * p + j has `top` in its bits 40 to 63 and passes the filter, else n.  Reads n + 7 bytes
+ * at most.
  */
-typedef size_t ri_words_top_function(const uint8_t *p, size_t i, size_t n, uint32_t top);
+typedef size_t ri_words_top_function(const uint8_t *p, size_t i, size_t n, uint32_t top,
+				     const uint64_t *filter);
 
 ri_words_top_function *ri_words_top_finder(void);
 

@@ -31,6 +31,10 @@ struct anchor {
 	uint32_t group;
 };
 
+#define MEMBERS_AHEAD 16 /* whose objects are fetched */
+
+typedef RI_VEC(uint32_t) ri_type_indices;
+
 struct ri_leak_groups {
 	const struct ri_analysis *analysis;
 	RI_VEC(struct anchor) anchors; /* ascending by address */
@@ -135,6 +139,26 @@ static uint32_t *count_living(const struct ri_analysis *analysis)
 	return living;
 }
 
+/* How many reachable members of each type the group has: here[]; `met` gets the types. */
+static void count_members(const struct ri_analysis *analysis, const struct ri_group *group,
+			  uint32_t *here, ri_type_indices *met)
+{
+	const struct ri_population *population = analysis->population;
+	const struct ri_membership *members = &population->memberships[group->first_member];
+
+	for (uint32_t i = 0; i < group->member_count; i++) {
+		uint32_t t = population->objects[members[i].object].type;
+
+		if (group->member_count - i > MEMBERS_AHEAD)
+			__builtin_prefetch(
+				&population->objects[members[i + MEMBERS_AHEAD].object]);
+		if (ri_object_is_unreachable(analysis, members[i].object))
+			continue;
+		if (!here[t]++)
+			*ri_push(met) = t;
+	}
+}
+
 /* The group in which more than half of each type's living objects sit. */
 static void find_groups_of_types(struct ri_leak_groups *groups)
 {
@@ -142,20 +166,16 @@ static void find_groups_of_types(struct ri_leak_groups *groups)
 	uint32_t *living = count_living(groups->analysis);
 	uint32_t *here = ri_calloc(population->type_count, sizeof(*here));
 	uint32_t *best = ri_calloc(population->type_count, sizeof(*best));
+	ri_type_indices met = { 0 };
 
 	groups->of_type = ri_malloc(population->type_count * sizeof(uint32_t));
 	for (size_t t = 0; t < population->type_count; t++)
 		groups->of_type[t] = RI_NONE;
 	for (uint32_t g = 0; g < population->group_count; g++) {
-		const struct ri_group *group = &population->groups[g];
-		const struct ri_membership *members =
-			&population->memberships[group->first_member];
-
-		for (uint32_t i = 0; i < group->member_count; i++)
-			here[population->objects[members[i].object].type] +=
-				!ri_object_is_unreachable(groups->analysis, members[i].object);
-		for (uint32_t i = 0; i < group->member_count; i++) {
-			uint32_t t = population->objects[members[i].object].type;
+		met.count = 0;
+		count_members(groups->analysis, &population->groups[g], here, &met);
+		for (size_t i = 0; i < met.count; i++) {
+			uint32_t t = met.items[i];
 
 			if (here[t] > best[t] && (uint64_t)here[t] * 2 > living[t]) {
 				best[t] = here[t];
@@ -164,6 +184,7 @@ static void find_groups_of_types(struct ri_leak_groups *groups)
 			here[t] = 0;
 		}
 	}
+	ri_vec_deinit(&met);
 	free(living);
 	free(here);
 	free(best);

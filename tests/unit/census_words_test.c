@@ -93,6 +93,7 @@ static void skipped_groups_have_no_word_in_the_range(void **state)
 static void upper_bytes_are_found_at_every_offset(void **state)
 {
 	ri_words_top_function *find = ri_words_top_finder();
+	uint64_t *filter = ri_calloc(RI_WORDS_FILTER_BITS / 64, sizeof(*filter));
 	uint64_t seed = 6;
 	size_t total = 0;
 
@@ -101,14 +102,22 @@ static void upper_bytes_are_found_at_every_offset(void **state)
 		size_t n = next_random(&seed) % 300, expected = 0;
 		uint8_t *bytes = make_bytes(n + 7, &seed);
 
+		for (size_t k = 0; k < RI_WORDS_FILTER_BITS / 64; k++)
+			filter[k] = round % 2 ? UINT64_MAX
+					      : (uint64_t)next_random(&seed) << 32 |
+							next_random(&seed);
 		for (size_t i = 0; i < n; i = expected + 1, total++) {
-			expected = i;
-			while (expected < n && ri_words_load(bytes + expected, 0) >> 40 != 0x56)
-				expected++;
-			assert_int_equal(find(bytes, i, n, 0x56), expected);
+			for (expected = i; expected < n; expected++) {
+				uint64_t word = ri_words_load(bytes + expected, 0);
+
+				if (word >> 40 == 0x56 && ri_words_passes(filter, word))
+					break;
+			}
+			assert_int_equal(find(bytes, i, n, 0x56, filter), expected);
 		}
 		free(bytes);
 	}
+	free(filter);
 	assert_true(total > 500);
 }
 
