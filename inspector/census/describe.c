@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "debug/locals.h"
 
 const char *ri_register_name(uint32_t index)
 {
@@ -104,8 +105,24 @@ static bool is_region(const struct ri_holders *holders, uint32_t node)
 	return node >= holders->object_count + holders->block_count;
 }
 
+/* ", local NAME" of the variable of `frame` that `addr` lies in; empty: none is known. */
+static char *name_local(const struct ri_describer *describer, const struct ri_frame *frame,
+			uint64_t addr)
+{
+	struct ri_local local;
+	char *name, *text;
+
+	if (!describer->shapes->types ||
+	    !ri_types_find_local(describer->shapes->types, frame, addr, &local))
+		return ri_strdup("");
+	name = ri_string_escape(local.name);
+	text = ri_format(", local %s", name);
+	free(name);
+	return text;
+}
+
 /* A word of a region: "CLASS at PLACE, REGION", and where it is in a frame of some thread,
- * "stack of thread 12, frame 3 serve, at ADDR". */
+ * "stack of thread 12, frame 3 serve, local c, at ADDR". */
 static char *describe_region_word(const struct ri_describer *describer, uint32_t node,
 				  uint64_t addr, const char *class_name)
 {
@@ -113,7 +130,7 @@ static char *describe_region_word(const struct ri_describer *describer, uint32_t
 	const struct ri_region *region =
 		&holders->regions[node - holders->object_count - holders->block_count];
 	const struct ri_frame *frame = ri_unwind_find(describer->unwind, addr);
-	char *source = ri_describe_node(describer, node), *text, *place, *function;
+	char *source = ri_describe_node(describer, node), *text, *place, *function, *local;
 	const char *symbol;
 
 	if (!frame || region->kind == RI_REGION_TLS) {
@@ -127,9 +144,11 @@ static char *describe_region_word(const struct ri_describer *describer, uint32_t
 	}
 	symbol = ri_unwind_function(describer->unwind, frame);
 	function = ri_string_escape(symbol ? symbol : "of an unknown function");
-	place = ri_format("stack of thread %d, frame %u %s, at %#llx",
+	local = name_local(describer, frame, addr);
+	place = ri_format("stack of thread %d, frame %u %s%s, at %#llx",
 			  (int)describer->target->threads[frame->thread].tid, frame->depth,
-			  function, (unsigned long long)addr);
+			  function, local, (unsigned long long)addr);
+	free(local);
 	text = region->kind == RI_REGION_STACK && region->thread == frame->thread
 		       ? ri_strdup(place)
 		       : ri_format("%s, %s", place, source);

@@ -31,15 +31,32 @@ static uint64_t object_end(const struct ri_sweep_plan *plan, uint32_t o)
 				     &plan->input->population->objects[o]);
 }
 
-/* [start, end) without the spans that belong to the allocator's records. */
+/* A skipped span that starts at or before `addr`, none behind it; 0: the first one. */
+static size_t first_skipped(const struct ri_census_input *input, uint64_t addr)
+{
+	size_t low = 0, high = input->skipped_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (input->skipped[middle].start <= addr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? low - 1 : 0;
+}
+
+/* [start, end) without the spans that hold nothing: the allocator's records, dead locals. */
 static void scan_unskipped(struct ri_sweep_worker *w, uint64_t start, uint64_t end)
 {
 	const struct ri_census_input *input = w->plan->input;
 
-	for (size_t i = 0; i < input->skipped_count; i++) {
+	for (size_t i = first_skipped(input, start);
+	     i < input->skipped_count && input->skipped[i].start < end; i++) {
 		const struct ri_skipped_span *span = &input->skipped[i];
 
-		if (span->end <= start || span->start >= end)
+		if (span->end <= start)
 			continue;
 		if (span->start > start)
 			ri_sweep_worker_scan(w, start, span->start);

@@ -10,9 +10,11 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "debug/locals.h"
 
 /* A variable larger than this is DWARF gone wrong, not a variable. */
 #define VARIABLE_MAX_BYTES (1ull << 36)
+#define SKIPPED_MAX 65536
 
 struct gathering {
 	const struct ri_modules *modules;
@@ -97,6 +99,17 @@ static void gather_skipped(struct gathering *g)
 		}
 }
 
+/* What DWARF proves that no frame uses: see debug/locals.h. */
+static bool gather_dead_local(const struct ri_local *local, void *data)
+{
+	struct gathering *g = data;
+
+	if (local->is_dead)
+		*ri_push(&g->skipped) =
+			(struct ri_skipped_span){ local->addr, local->addr + local->size_bytes };
+	return g->skipped.count < SKIPPED_MAX;
+}
+
 static int compare_skipped(const void *a, const void *b)
 {
 	const struct ri_skipped_span *x = a, *y = b;
@@ -135,6 +148,7 @@ static void gather(struct gathering *g)
 	if (g->data.count)
 		qsort(g->data.items, g->data.count, sizeof(*g->data.items), compare_data);
 	gather_skipped(g);
+	ri_types_each_local(g->types, gather_dead_local, g);
 	if (g->skipped.count)
 		qsort(g->skipped.items, g->skipped.count, sizeof(*g->skipped.items),
 		      compare_skipped);

@@ -27,7 +27,8 @@ struct ri_variable_span {
 };
 
 struct ri_skipped_span {
-	uint64_t start, end;     /* [start, end): an allocator's records in module data */
+	uint64_t start, end;     /* [start, end): an allocator's records in module data, or the
+				  * dead place of a local variable on a stack */
 };
 
 struct ri_census_input {

@@ -20,6 +20,7 @@
 #include "check/check.h"
 #include "check/exits.h"
 #include "check/verdict.h"
+#include "debug/locals.h"
 
 #define THREADS_MAX 8
 #define CENSUS_MAX 4 /* lost objects lead to more lost objects so often */
@@ -350,6 +351,7 @@ void ri_analysis_run(struct ri_analysis *analysis, unsigned thread_count)
 	double since = now();
 
 	analysis->unwind = ri_unwind_create(analysis->modules, &analysis->gaps);
+	ri_types_use_frames(analysis->types, analysis->unwind);
 	end_stage(analysis, "unwind", &since);
 	take_census(analysis, thread_count, &since);
 	run_checks(analysis);
@@ -381,8 +383,8 @@ void ri_analysis_destroy(struct ri_analysis *analysis)
 		ri_profile_destroy(analysis->profiles[i]);
 	free(analysis->profiles);
 	free(analysis->profile_is_user);
-	ri_unwind_destroy(analysis->unwind);
 	ri_types_destroy(analysis->types);
+	ri_unwind_destroy(analysis->unwind);
 	ri_modules_destroy(analysis->modules);
 	ri_target_close(analysis->target);
 	ri_gaps_deinit(&analysis->gaps);

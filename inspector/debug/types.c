@@ -26,6 +26,7 @@ void ri_types_destroy(struct ri_types *types)
 	if (!types)
 		return;
 	ri_variables_deinit(types);
+	ri_locals_deinit(types);
 	ri_loader_deinit(types);
 	ri_names_deinit(&types->names);
 	free(types);

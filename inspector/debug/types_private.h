@@ -24,6 +24,8 @@ struct ri_type_node {
 	const char *spelling;    /* interned, once asked for */
 };
 
+struct ri_locals;
+
 struct ri_types {
 	struct ri_names names;
 	struct ri_gaps *gaps;
@@ -33,6 +35,7 @@ struct ri_types {
 	uint32_t *variables_by_name; /* indices into names.variables, sorted; or null */
 	size_t variable_count;   /* after duplicates are gone */
 	size_t thread_variable_count;
+	struct ri_locals *locals; /* null: frames are not known (locals.c) */
 };
 
 /*
@@ -55,6 +58,9 @@ void ri_loader_deinit(struct ri_types *types);
 /* Sorts the variables by address, one per address (variables.c). */
 void ri_variables_init(struct ri_types *types);
 void ri_variables_deinit(struct ri_types *types);
+
+/* Forgets the frames (locals.c). */
+void ri_locals_deinit(struct ri_types *types);
 
 static inline struct ri_type_node *ri_type_node_of(const struct ri_type *type)
 {

@@ -164,26 +164,47 @@ static int take_frame(Dwfl_Frame *state, void *data)
 	return DWARF_CB_OK;
 }
 
-/* Whether the call frame information says that nobody called the frame.  libdwfl takes a
- * return address that it cannot read for the same. */
-static bool is_outermost(const struct ri_modules *modules, const struct ri_frame *frame)
+/* The rules that the call frame information has for the frame, to be freed; or null. */
+static Dwarf_Frame *find_rules(const struct ri_modules *modules, const struct ri_frame *frame)
 {
 	uint64_t pc = frame->pc - !frame->is_activation;
 	const struct ri_module *module = ri_modules_find(modules, pc);
 	Dwfl_Module *dwfl = module ? ri_modules_state(modules, module)->dwfl : NULL;
-	Dwarf_Op memory[3], *ops;
-	Dwarf_Frame *rules;
 	Dwarf_Addr bias;
 	Dwarf_CFI *cfi = dwfl ? dwfl_module_eh_cfi(dwfl, &bias) : NULL;
+	Dwarf_Frame *rules;
+
+	return cfi && !dwarf_cfi_addrframe(cfi, pc - bias, &rules) ? rules : NULL;
+}
+
+/* Whether the call frame information says that nobody called the frame.  libdwfl takes a
+ * return address that it cannot read for the same. */
+static bool is_outermost(const struct ri_modules *modules, const struct ri_frame *frame)
+{
+	Dwarf_Frame *rules = find_rules(modules, frame);
+	Dwarf_Op memory[3], *ops;
 	bool is_undefined;
 	size_t count;
 
-	if (!cfi || dwarf_cfi_addrframe(cfi, pc - bias, &rules))
-		return false;
-	is_undefined = !dwarf_frame_register(rules, DWARF_RETURN_ADDRESS, memory, &ops, &count) &&
+	is_undefined = rules &&
+		       !dwarf_frame_register(rules, DWARF_RETURN_ADDRESS, memory, &ops, &count) &&
 		       !count && ops == memory;
 	free(rules);
 	return is_undefined;
+}
+
+/* Where call frame information led all the way. */
+static void mark_exact(struct ri_unwind *unwind, const struct thread_frames *thread)
+{
+	for (size_t i = 0; i < thread->count; i++) {
+		struct ri_frame *frame = &unwind->frames.items[thread->first + i];
+		Dwarf_Frame *rules = find_rules(unwind->modules, frame);
+
+		if (!rules)
+			return;
+		frame->is_exact = true;
+		free(rules);
+	}
 }
 
 static int take_thread(Dwfl_Thread *dwfl_thread, void *data)
@@ -198,6 +219,7 @@ static int take_thread(Dwfl_Thread *dwfl_thread, void *data)
 	if (unwind->modules->target->threads[walk.thread].registers_partial)
 		return DWARF_CB_OK;
 	status = dwfl_thread_getframes(dwfl_thread, take_frame, &walk);
+	mark_exact(unwind, thread);
 	thread->is_whole =
 		!status && !walk.is_cut && thread->count &&
 		is_outermost(unwind->modules, &unwind->frames.items[unwind->frames.count - 1]);
@@ -272,6 +294,12 @@ const struct ri_frame *ri_unwind_frames(const struct ri_unwind *unwind, uint32_t
 {
 	*ret_count = thread < unwind->thread_count ? unwind->threads[thread].count : 0;
 	return *ret_count ? &unwind->frames.items[unwind->threads[thread].first] : NULL;
+}
+
+const struct ri_frame *ri_unwind_all(const struct ri_unwind *unwind, size_t *ret_count)
+{
+	*ret_count = unwind->frames.count;
+	return unwind->frames.items;
 }
 
 const struct ri_frame *ri_unwind_find(const struct ri_unwind *unwind, uint64_t addr)

@@ -23,6 +23,7 @@ struct ri_frame {
 	uint32_t thread;         /* index into target->threads[] */
 	uint32_t depth;
 	uint32_t known;          /* bit n: registers[n] is */
+	bool is_exact;           /* call frame information led to it from frame 0 on, and from it */
 	bool is_activation;      /* pc is an instruction that was stopped at, not one after a
 				  * call: frame 0, and what a signal interrupted */
 	uint64_t registers[RI_FRAME_REGISTERS]; /* as they are in this frame */
@@ -38,6 +39,9 @@ void ri_unwind_destroy(struct ri_unwind *unwind);
 /* The frames of a thread, innermost first; none where it has no registers. */
 const struct ri_frame *ri_unwind_frames(const struct ri_unwind *unwind, uint32_t thread,
 					size_t *ret_count);
+
+/* Those of all threads, by thread and depth. */
+const struct ri_frame *ri_unwind_all(const struct ri_unwind *unwind, size_t *ret_count);
 
 /* The frame whose memory has `addr`, the red zone below frame 0 included; or null.
  * `unwind` may be null. */

@@ -56,8 +56,8 @@ static void test_frames_have_names(void **state)
 	(void)state;
 	set_up(&p, local_text);
 	assert_int_equal(p.analysis->population->object_count, 1);
-	assert_true(is_described(p.analysis, " serve, at 0x"));
-	assert_true(is_described(p.analysis, " run, at 0x"));
+	assert_true(is_described(p.analysis, " serve, local item, at 0x"));
+	assert_true(is_described(p.analysis, " run, local data, at 0x"));
 	assert_true(is_described(p.analysis, ", frame "));
 	assert_false(is_described(p.analysis, " main, at 0x"));
 	whole_program_close(&p);
