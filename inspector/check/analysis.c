@@ -216,6 +216,7 @@ static void suggest_at_exit(struct ri_analysis *analysis)
 static void run_checks(struct ri_analysis *analysis)
 {
 	analysis->causes = ri_causes_create(analysis);
+	ri_causes_tell(analysis, &analysis->gaps);
 	analysis->findings = ri_calloc(1, sizeof(*analysis->findings));
 	for (size_t i = 0; analysis->checks[i]; i++)
 		analysis->checks[i]->run(analysis->checks[i], analysis, analysis->findings);

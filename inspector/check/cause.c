@@ -23,6 +23,9 @@
  */
 #include "check/cause.h"
 
+#include <inttypes.h>
+#include <stdlib.h>
+
 static bool is_member_of_living_group(const struct ri_population *population, uint32_t object)
 {
 	if (!population->member_of_first)
@@ -84,6 +87,12 @@ static enum ri_object_cause find_own_cause(const struct ri_analysis *analysis, u
 	return RI_CAUSE_NONE;
 }
 
+/* Whether the cause is that something owns what is dead. */
+static bool rests_on_owners(enum ri_object_cause cause)
+{
+	return cause == RI_CAUSE_BAD_COUNT || cause == RI_CAUSE_FREED;
+}
+
 /* The same for a type that was found by its shape: what its members mean is a guess,
  * so that of what is wrong with it only what memory bears out is said. */
 static enum ri_object_cause find_cause(const struct ri_analysis *analysis, uint32_t object)
@@ -97,9 +106,11 @@ static enum ri_object_cause find_cause(const struct ri_analysis *analysis, uint3
 		return cause == RI_CAUSE_NONE || cause == RI_CAUSE_DEAD ? cause : RI_CAUSE_EXEMPT;
 	case RI_STANDING_SUPPORTED:
 		if (cause == RI_CAUSE_BAD_COUNT &&
-		    !(analysis->population->objects[object].state & RI_OBJECT_COUNT_DEAD) &&
-		    !ri_object_count_is_suspect(analysis, object))
-			return RI_CAUSE_EXEMPT;
+		    !(analysis->population->objects[object].state & RI_OBJECT_COUNT_DEAD))
+			return ri_object_count_is_suspect(analysis, object) ? cause :
+									      RI_CAUSE_EXEMPT;
+		if (rests_on_owners(cause) && !ri_object_has_taught_owner(analysis, object))
+			return RI_CAUSE_DEAD;
 		return cause;
 	default:
 		return cause;
@@ -111,6 +122,25 @@ enum ri_object_cause ri_object_cause(const struct ri_analysis *analysis, uint32_
 	if (analysis->causes)
 		return (enum ri_object_cause)analysis->causes[object];
 	return find_cause(analysis, object);
+}
+
+void ri_causes_tell(const struct ri_analysis *analysis, struct ri_gaps *gaps)
+{
+	const struct ri_population *population = analysis->population;
+	uint64_t *stale = ri_calloc(population->type_count + 1, sizeof(*stale));
+
+	for (uint32_t o = 0; o < population->object_count; o++)
+		stale[population->objects[o].type] +=
+			ri_object_standing(analysis, o) == RI_STANDING_SUPPORTED &&
+			ri_object_cause(analysis, o) == RI_CAUSE_DEAD &&
+			rests_on_owners(find_own_cause(analysis, o));
+	for (size_t t = 0; t < population->type_count; t++)
+		if (stale[t])
+			ri_gaps_add(gaps, RI_GAP_MATTERS, "check",
+				    "type '%s', found by its shape: places that are not known to own "
+				    "point at %" PRIu64 " dead object%s", population->types[t].name,
+				    stale[t], stale[t] == 1 ? "" : "s");
+	free(stale);
 }
 
 uint8_t *ri_causes_create(const struct ri_analysis *analysis)

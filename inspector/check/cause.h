@@ -19,4 +19,8 @@ void ri_finding_imply_states(struct ri_finding *finding, const struct ri_analysi
  * checks ask for each object's.  A new array of object_count. */
 uint8_t *ri_causes_create(const struct ri_analysis *analysis);
 
+/* Tells, once per type found by its shape, how many of its dead objects something points
+ * at that is not known to own them. */
+void ri_causes_tell(const struct ri_analysis *analysis, struct ri_gaps *gaps);
+
 #endif

@@ -233,6 +233,19 @@ const struct ri_check ri_check_surplus = {
 	.run = run_surplus,
 };
 
+/* Of a type that was found by its shape untyped words may be learned to own; one that holds
+ * too much is as likely stale. */
+static void rest_on_untyped(struct ri_finding *finding, const struct ri_analysis *analysis,
+			    int64_t residual)
+{
+	if (ri_object_standing(analysis, finding->object) != RI_STANDING_SUPPORTED ||
+	    residual + ri_object_untyped_owners(analysis, finding->object) < 0)
+		return;
+	finding->status = RI_FINDING_UNCHECKED;
+	ri_finding_explain(finding, "could not check: it rests on words of no known type, which may "
+				    "be stale");
+}
+
 static void run_deficit(const struct ri_check *check, const struct ri_analysis *analysis,
 			struct ri_findings *findings)
 {
@@ -260,6 +273,7 @@ static void run_deficit(const struct ri_check *check, const struct ri_analysis *
 				   finding->stored, finding->certain, finding->possible);
 		ri_finding_explain_holders(finding, analysis, o);
 		ri_finding_explain(finding, "it will be freed while it is still held");
+		rest_on_untyped(finding, analysis, residual);
 		ri_finding_imply_states(finding, analysis, o);
 		ri_finding_rest_on_liveness(finding, analysis);
 		consider_flux(finding, analysis, flux, residual);

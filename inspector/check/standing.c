@@ -158,3 +158,54 @@ bool ri_object_count_is_suspect(const struct ri_analysis *analysis, uint32_t obj
 
 	return o->count < 0 && fit->negative * NEGATIVES_PER_OBJECTS <= fit->objects;
 }
+
+static bool is_certain(const struct ri_edge *edge)
+{
+	return !(edge->flags & (RI_EDGE_POSSIBLE | RI_EDGE_BORROWS | RI_EDGE_LINK | RI_EDGE_EMBEDS));
+}
+
+/* Whether the counts of the type's objects say that holders of the class own. */
+static bool is_taught(const struct ri_ownership *ownership, uint32_t type, uint32_t class_index)
+{
+	const struct ri_learned_type *learned = ri_ownership_find(ownership, type);
+
+	for (uint32_t k = 0; learned && k < learned->class_count; k++) {
+		const struct ri_learned_class *class =
+			&ownership->classes.items[learned->class_first + k];
+
+		if (class->holder_class == class_index && !class->target_offset &&
+		    !class->fit.is_rare && !class->fit.is_undecided && class->fit.weight)
+			return true;
+	}
+	return false;
+}
+
+bool ri_object_has_taught_owner(const struct ri_analysis *analysis, uint32_t object)
+{
+	const struct ri_holders *holders = analysis->holders;
+	uint32_t type = analysis->population->objects[object].type;
+
+	if (!analysis->ownership)
+		return false;
+	for (uint64_t i = holders->in_first[object]; i < holders->in_first[object + 1]; i++) {
+		const struct ri_edge *edge = &holders->edges[holders->in_edges[i]];
+
+		if (is_certain(edge) && !(edge->flags & RI_EDGE_UNTYPED) &&
+		    is_taught(analysis->ownership, type, edge->class_index))
+			return true;
+	}
+	return false;
+}
+
+int64_t ri_object_untyped_owners(const struct ri_analysis *analysis, uint32_t object)
+{
+	const struct ri_holders *holders = analysis->holders;
+	int64_t count = 0;
+
+	for (uint64_t i = holders->in_first[object]; i < holders->in_first[object + 1]; i++) {
+		const struct ri_edge *edge = &holders->edges[holders->in_edges[i]];
+
+		count += is_certain(edge) && edge->flags & RI_EDGE_UNTYPED;
+	}
+	return count;
+}

@@ -51,6 +51,16 @@ bool *ri_standings_wanted(const struct ri_layout *layout, const struct ri_type_f
 
 struct ri_analysis;
 
+/*
+ * Whether something holds the object from a place whose type says what it points at and
+ * which the counts taught to own: a dead object of an inferred type is a finding then
+ * alone.  C programs leave stale pointers behind, and what lies untyped may be one.
+ */
+bool ri_object_has_taught_owner(const struct ri_analysis *analysis, uint32_t object);
+
+/* How many of the object's certain references rest on untyped words. */
+int64_t ri_object_untyped_owners(const struct ri_analysis *analysis, uint32_t object);
+
 /* The standing of the type of `object`. */
 enum ri_standing ri_object_standing(const struct ri_analysis *analysis, uint32_t object);
 

@@ -9,24 +9,25 @@
 
 #include "check/standing.h"
 
-static enum ri_standing decide(uint64_t objects, uint64_t fitting)
+static enum ri_standing decide(uint64_t objects, uint64_t explained, enum ri_learned_state state)
 {
-	return ri_standing_decide(&(struct ri_type_fit){ .objects = objects, .fitting = fitting });
+	const struct ri_learned_type type = {
+		.state = state, .result = { .objects = objects, .explained = explained },
+	};
+
+	return ri_standing_decide(&type);
 }
 
 static void test_decision(void **state)
 {
 	(void)state;
-	assert_int_equal(decide(0, 0), RI_STANDING_UNDECIDED);
-	assert_int_equal(decide(9, 9), RI_STANDING_UNDECIDED); /* too few to tell */
-	assert_int_equal(decide(9, 0), RI_STANDING_UNDECIDED);
-	assert_int_equal(decide(10, 10), RI_STANDING_SUPPORTED);
-	assert_int_equal(decide(10, 9), RI_STANDING_SUPPORTED);
-	assert_int_equal(decide(10, 8), RI_STANDING_UNDECIDED);
-	assert_int_equal(decide(10, 0), RI_STANDING_REFUTED);
-	assert_int_equal(decide(1000, 1), RI_STANDING_UNDECIDED);
-	assert_int_equal(decide(1000, 899), RI_STANDING_UNDECIDED);
-	assert_int_equal(decide(1000, 900), RI_STANDING_SUPPORTED);
+	assert_int_equal(decide(0, 0, RI_LEARNED_NOT), RI_STANDING_UNDECIDED);
+	assert_int_equal(decide(9, 9, RI_LEARNED_FITS), RI_STANDING_UNDECIDED); /* too few */
+	assert_int_equal(decide(9, 0, RI_LEARNED_NOT), RI_STANDING_UNDECIDED);
+	assert_int_equal(decide(10, 10, RI_LEARNED_FITS), RI_STANDING_SUPPORTED);
+	assert_int_equal(decide(10, 5, RI_LEARNED_PARTLY), RI_STANDING_UNDECIDED);
+	assert_int_equal(decide(10, 0, RI_LEARNED_NOT), RI_STANDING_REFUTED);
+	assert_int_equal(decide(1000, 1000, RI_LEARNED_FITS), RI_STANDING_SUPPORTED);
 }
 
 int main(void)
