@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "debug/corefile.h"
 #include "debug/modules.h"
 
 #define NAME_MAX_BYTES 128
@@ -279,6 +280,45 @@ static uint32_t add_described_type(struct ri_finder *finder, struct ri_counted_t
 	return index;
 }
 
+/* Whether two names are equal but for spaces, which demanglers and compilers set differently. */
+static bool is_same_spelling(const char *a, const char *b)
+{
+	for (;; a++, b++) {
+		while (*a == ' ')
+			a++;
+		while (*b == ' ')
+			b++;
+		if (*a != *b)
+			return false;
+		if (!*a)
+			return true;
+	}
+}
+
+/* The type among `list` that a vtable's symbol names; RI_NONE: none, or two. */
+static uint32_t type_of_vtable(const struct ri_finder *finder, const struct ri_type_list *list,
+			       const char *symbol)
+{
+	static const char prefix[] = "vtable for ";
+	char *demangled = ri_demangle(symbol);
+	uint32_t found = RI_NONE;
+	size_t count = 0;
+
+	if (demangled && !strncmp(demangled, prefix, strlen(prefix)))
+		for (size_t i = 0; i < list->count; i++) {
+			const struct ri_counted_type *type = &finder->types.items[list->types[i]];
+
+			if (!is_same_spelling(type->type && type->type->name ? type->type->name
+									     : type->name,
+					      demangled + strlen(prefix)))
+				continue;
+			found = list->types[i];
+			count++;
+		}
+	free(demangled);
+	return count == 1 ? found : RI_NONE;
+}
+
 /* A descriptor that is a vtable or the like, known by its symbol: the type is
  * the only one of the convention, or the one that the symbol names. */
 static uint32_t type_by_symbol(struct ri_finder *finder, uint32_t convention, uint64_t addr)
@@ -291,7 +331,7 @@ static uint32_t type_by_symbol(struct ri_finder *finder, uint32_t convention, ui
 		symbol = ri_modules_find_symbol(finder->modules, addr, true, NULL, NULL);
 	if (!symbol || fnmatch(c->descriptor.vtable, symbol, 0))
 		return RI_NONE;
-	return list->count == 1 ? list->types[0] : RI_NONE;
+	return list->count == 1 ? list->types[0] : type_of_vtable(finder, list, symbol);
 }
 
 /*

@@ -43,6 +43,8 @@ struct builder {
 	RI_VEC(struct mark) marks; /* put on the slots at the end */
 	enum ri_class_kind kind;
 	RI_VEC(char) path;
+	const char *inner;       /* the innermost struct's name, or null; its members' paths ... */
+	size_t inner_path;       /* ... begin here in path */
 	unsigned depth;
 	unsigned arms;           /* how many union arms are open */
 	uint32_t visits;
@@ -116,6 +118,12 @@ static void lay_out_pointer(struct builder *b, const struct ri_type *type, uint6
 	}
 	slot->class_index = ri_shapes_class_worth(b->shapes, b->path.items, b->kind, is_possible,
 						  1, false);
+	if (b->inner) {
+		char *place = ri_format("%s%s", b->inner, b->path.items + b->inner_path);
+
+		ri_shapes_rule_by_place(b->shapes, slot->class_index, place);
+		free(place);
+	}
 }
 
 static void lay_out_array(struct builder *b, const struct ri_type *type, uint64_t offset)
@@ -370,6 +378,13 @@ static void mark_struct(struct builder *b, const struct ri_type *type, uint64_t 
 
 static void lay_out_struct(struct builder *b, const struct ri_type *type, uint64_t offset)
 {
+	const char *inner = b->inner;
+	size_t inner_path = b->inner_path;
+
+	if (type->name) {
+		b->inner = type->name;
+		b->inner_path = b->path.count;
+	}
 	for (size_t i = 0; i < type->member_count; i++) {
 		const struct ri_member *member = &type->members[i];
 		size_t path;
@@ -380,6 +395,8 @@ static void lay_out_struct(struct builder *b, const struct ri_type *type, uint64
 		lay_out(b, member->type, offset + member->offset_bits / 8);
 		pop_path(b, path);
 	}
+	b->inner = inner;
+	b->inner_path = inner_path;
 	mark_struct(b, type, offset);
 }
 

@@ -200,9 +200,10 @@ static uint32_t count_of_class(const struct ri_layout *layout, const char *name)
 	return 0;
 }
 
-static void apply_owner_rules(const struct ri_layout *layout, struct ri_holder_class *class)
+static void apply_owner_rules(const struct ri_layout *layout, struct ri_holder_class *class,
+			      const char *name)
 {
-	struct ri_weight weight = ri_layout_weight(layout, class->name);
+	struct ri_weight weight = ri_layout_weight(layout, name);
 
 	switch (weight.kind) {
 	case RI_WEIGHT_NONE:
@@ -242,9 +243,19 @@ uint32_t ri_shapes_class_worth(struct ri_shapes *shapes, const char *name,
 	class->weight = weight;
 	class->is_declared = is_declared;
 	class->count_index = count_of_class(shapes->layout, interned);
-	apply_owner_rules(shapes->layout, class);
+	apply_owner_rules(shapes->layout, class, interned);
 	ri_address_map_set(map, (uintptr_t)interned, index);
 	return index;
+}
+
+void ri_shapes_rule_by_place(struct ri_shapes *shapes, uint32_t index, const char *place)
+{
+	struct ri_holder_class *class = &shapes->classes.items[index];
+
+	if (!class->count_index)
+		class->count_index = count_of_class(shapes->layout, place);
+	if (!class->is_declared)
+		apply_owner_rules(shapes->layout, class, place);
 }
 
 uint32_t ri_shapes_class(struct ri_shapes *shapes, const char *name, enum ri_class_kind kind)

@@ -30,6 +30,10 @@ uint32_t ri_shapes_class_worth(struct ri_shapes *shapes, const char *name,
 			       enum ri_class_kind kind, bool is_possible, int64_t weight,
 			       bool is_declared);
 
+/* Lets the rules that name `place`, the struct and member that a class' holders lie in
+ * ("ns::handle.pointer"), decide about it where none names the class itself. */
+void ri_shapes_rule_by_place(struct ri_shapes *shapes, uint32_t index, const char *place);
+
 /* The entry of a counted struct, or null. */
 const struct ri_counted_struct *ri_shapes_find_struct(const struct ri_shapes *shapes,
 						      const struct ri_type *type);

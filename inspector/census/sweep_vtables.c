@@ -5,53 +5,86 @@
  * leads to a symbol of the name that the profile gives.  Such an object is found though
  * nothing points at it: a control block whose last handle was lost.
  *
- * The vtable alone tells the type of a convention that has one; where several embed one
- * base, pointers by type must tell.  Objects that do not begin their block are left to
- * pointers too.
+ * Where several types embed one base, the symbol's own name tells which it is ("vtable
+ * for T").  Objects that do not begin their block are left to pointers.
  *
- * Cost: a word per block and convention; a symbol is looked up once per address.
+ * Cost: a word per block, convention and place of the header; a symbol is looked up once
+ * per address.
  */
 #include "census/finder.h"
 
 #include "debug/modules.h"
 
-/* The type of `convention` if it is the only one and has a vtable; RI_NONE otherwise. */
-static uint32_t type_with_vtable(const struct ri_finder *finder, uint32_t convention)
+#define PLACES_MAX 8 /* of the header in a block, over the types of a convention */
+
+/* Where objects of a convention that begin their block have their header. */
+struct places {
+	uint64_t offsets[PLACES_MAX];
+	size_t count;
+};
+
+static void list_places(const struct ri_finder *finder, uint32_t convention, struct places *places)
 {
-	const struct ri_convention *c = &finder->layout->conventions.items[convention];
 	const struct ri_type_list *list = &finder->types_of[convention];
 
-	return c->base == convention && c->descriptor.is_present && c->descriptor.vtable &&
-			       list->count == 1
-		       ? list->types[0]
-		       : RI_NONE;
+	places->count = 0;
+	for (size_t i = 0; i < list->count && places->count < PLACES_MAX; i++) {
+		const struct ri_counted_type *t = &finder->types.items[list->types[i]];
+		uint64_t offset = t->front_bytes + (uint64_t)t->header_offset;
+		size_t known = 0;
+
+		while (known < places->count && places->offsets[known] != offset)
+			known++;
+		if (known == places->count)
+			places->offsets[places->count++] = offset;
+	}
 }
 
-static void ask_block(struct ri_finder *finder, uint32_t type, uint32_t block)
+static bool may_hold(const struct ri_finder *finder, const struct ri_counted_type *type,
+		     const struct ri_block *block)
 {
-	const struct ri_counted_type *t = &finder->types.items[type];
-	const struct ri_block *b = &finder->heap->blocks[block];
-	const struct ri_convention *c = &finder->layout->conventions.items[t->convention];
-	uint64_t header = b->addr + t->front_bytes + (uint64_t)t->header_offset;
-	uint64_t vtable;
+	return type->extent_bytes <= block->size_bytes &&
+	       (ri_finder_fits(type->extent_bytes, block->size_bytes) ||
+		ri_finder_has_tail(finder, type));
+}
 
-	if (t->extent_bytes > b->size_bytes ||
-	    (!ri_finder_fits(t->extent_bytes, b->size_bytes) && !ri_finder_has_tail(finder, t)))
+static void ask_block(struct ri_finder *finder, uint32_t convention, uint64_t offset,
+		      uint32_t block)
+{
+	const struct ri_convention *c = &finder->layout->conventions.items[convention];
+	const struct ri_block *b = &finder->heap->blocks[block];
+	const struct ri_counted_type *t;
+	uint64_t vtable;
+	uint32_t type;
+
+	if (offset + (uint64_t)c->descriptor.field.offset_bytes + 8 > b->size_bytes)
 		return;
-	vtable = ri_finder_pointer(finder, header, &c->descriptor.field);
-	if (vtable && finder->modules && ri_modules_find(finder->modules, vtable) &&
-	    ri_descriptors_type(finder, t->convention, vtable) == type)
+	vtable = ri_finder_pointer(finder, b->addr + offset, &c->descriptor.field);
+	if (!vtable || !ri_modules_find(finder->modules, vtable))
+		return;
+	type = ri_descriptors_type(finder, convention, vtable);
+	if (type == RI_NONE)
+		return;
+	t = &finder->types.items[type];
+	if (t->front_bytes + (uint64_t)t->header_offset == offset && may_hold(finder, t, b))
 		ri_finder_add(finder, b->addr + t->front_bytes, type, RI_FOUND_DESCRIPTOR);
 }
 
 void ri_sweep_vtables(struct ri_finder *finder)
 {
-	for (uint32_t c = 0; c < finder->layout->conventions.count; c++) {
-		uint32_t type = type_with_vtable(finder, c);
+	for (uint32_t c = 0; finder->modules && c < finder->layout->conventions.count; c++) {
+		const struct ri_convention *convention = &finder->layout->conventions.items[c];
+		struct places places;
 
-		for (uint32_t b = 0; type != RI_NONE && b < finder->heap->block_count; b++)
-			if (finder->heap->blocks[b].state == RI_BLOCK_USED &&
-			    !finder->block_use[b])
-				ask_block(finder, type, b);
+		if (convention->base != c || !convention->descriptor.is_present ||
+		    !convention->descriptor.vtable)
+			continue;
+		list_places(finder, c, &places);
+		for (uint32_t b = 0; places.count && b < finder->heap->block_count; b++)
+			for (size_t i = 0; i < places.count &&
+					   finder->heap->blocks[b].state == RI_BLOCK_USED &&
+					   !finder->block_use[b];
+			     i++)
+				ask_block(finder, c, places.offsets[i], b);
 	}
 }
