@@ -178,6 +178,7 @@ check_steps = \
 	'corrupt=bash tests/corrupt.sh $(BUILD)' \
 	'fuzz=bash tests/fuzz.sh $(BUILD) 0' \
 	'dwarf=bash tests/run-dwarf $(BUILD)' \
+	'memory=CC="$(CC)" bash tests/run-memory $(BUILD)' \
 	'allocators=CC="$(CC)" bash tests/run-allocators $(BUILD)' \
 	'commands=bash tests/run-commands $(BUILD)' \
 	'prompt=bash tests/run-prompt $(BUILD)' \

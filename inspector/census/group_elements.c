@@ -170,5 +170,7 @@ const char *ri_groups_why_unmapped(const struct ri_groups *groups, const struct 
 	range = ri_image_find(finder->image, value);
 	if (!range)
 		return "not mapped";
-	return range->kind == RI_RANGE_MISSING ? "memory that is missing" : NULL;
+	return range->kind == RI_RANGE_MISSING || range->kind == RI_RANGE_UNTOUCHED ?
+		       "memory that is absent" :
+		       NULL;
 }

@@ -190,6 +190,28 @@ static void consider_flux(struct ri_finding *finding, const struct ri_analysis *
 	ri_finding_consider_flux(finding, analysis, flux, things, count, 2, g, finding->object);
 }
 
+/* Whether the word leads to memory that was there and is absent now: a node in it shows that
+ * it was not "never touched". */
+static bool leads_to_absent(const struct ri_analysis *analysis, const struct ri_group_break *fault)
+{
+	const struct ri_range *range =
+		analysis->target ? ri_image_find(analysis->target->image, fault->value) : NULL;
+
+	return range && (range->kind == RI_RANGE_MISSING || range->kind == RI_RANGE_UNTOUCHED);
+}
+
+/* The chain may be sound beyond what can be read, unless another word is wrong too. */
+static void rest_on_absent(struct ri_finding *finding, const struct ri_analysis *analysis,
+			   const struct ri_group_break *faults, const struct by_node *nodes,
+			   uint32_t index)
+{
+	for (uint32_t i = index; i != RI_NONE; i = nodes->next[i])
+		if (!leads_to_absent(analysis, &faults[i]))
+			return;
+	finding->status = RI_FINDING_UNCHECKED;
+	ri_finding_explain(finding, "could not check: the memory that the chain leads to is absent");
+}
+
 /* The break `index` of group `g` and the others at its node. */
 static void report_break(const struct ri_check *check, const struct ri_analysis *analysis,
 			 struct ri_findings *findings, const struct ri_flux *flux, uint32_t g,
@@ -218,6 +240,7 @@ static void report_break(const struct ri_check *check, const struct ri_analysis 
 	for (uint32_t i = index; i != RI_NONE; i = nodes->next[i])
 		explain_word(finding, analysis, &faults[i]);
 	explain_sides(finding, group, fault);
+	rest_on_absent(finding, analysis, faults, nodes, index);
 	consider_flux(finding, analysis, flux, g, nodes, index);
 	ri_finding_show_group(finding, analysis, g);
 }
