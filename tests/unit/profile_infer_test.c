@@ -484,6 +484,47 @@ static void test_round_trip(void **state)
 	fixture_close(&fixture);
 }
 
+static const char cxx_program[] =
+	"#include <atomic>\n#include <cstdio>\n#include <memory>\n#include <unistd.h>\n"
+	"namespace net { class Conn { int m_refs = 1; public: long a = 0;\n"
+	"	__attribute__((noinline, used)) void ref() { m_refs++; }\n"
+	"	__attribute__((noinline, used)) void unref() { m_refs--; } };\n"
+	"class Derived : public Conn { long b = 0; };\n"
+	"struct Shared { std::atomic<int> refCount{1}; void *p = nullptr; }; }\n"
+	"struct Plain { int m_refs = 1; long a = 0; };\n" /* no functions: possible */
+	"net::Conn *conn = new net::Conn; net::Derived *derived = new net::Derived;\n"
+	"net::Shared *shared = new net::Shared; Plain *plain = new Plain;\n"
+	"std::shared_ptr<long> held = std::make_shared<long>(3);\n"
+	"int main() { conn->ref(); puts(\"READY\"); fflush(stdout); pause(); return 0; }\n";
+
+/* Classes: methods take `this`; counts of the standard library. */
+static void test_cxx(void **state)
+{
+	struct fixture fixture = { 0 };
+	const struct ri_inferred_type *type;
+
+	(void)state;
+	scratch_init(&fixture.scratch);
+	write_text(&fixture.scratch, "main.cc", cxx_program);
+	assert_int_equal(run(&fixture.scratch, "g++ -g -O0 -o program main.cc"), 0);
+	fixture_open(&fixture, false);
+	type = find(&fixture, "net::Conn");
+	assert_int_equal(type->state, RI_INFERRED_ACCEPTED);
+	assert_string_equal(type->counts[0].path, "m_refs");
+	assert_true(has_reason(&type->counts[0], 4, "ref and unref"));
+	type = find(&fixture, "net::Shared");
+	assert_int_equal(type->state, RI_INFERRED_ACCEPTED);
+	assert_true(type->counts[0].wrappers >= 1);
+	assert_true(has_reason(&type->counts[0], 2, "atomic"));
+	assert_int_equal(find(&fixture, "Plain")->state, RI_INFERRED_POSSIBLE);
+	type = find(&fixture, "std::_Sp_counted_base<(__gnu_cxx::_Lock_policy)2>");
+	assert_int_equal(type->state, RI_INFERRED_ACCEPTED);
+	assert_string_equal(type->counts[0].path, "_M_use_count");
+	assert_string_equal(type->counts[1].path, "_M_weak_count");
+	assert_true(type->counts[1].is_secondary);
+	fixture_close(&fixture);
+}
+
 static const char library[] = "struct shared { long a; int refcount; };\n"
 			      "struct other { long a; int refcount; };\n"
 			      "struct shared s; struct other o;\n"
@@ -538,7 +579,8 @@ int main(void)
 		cmocka_unit_test(test_words),   cmocka_unit_test(test_names),
 		cmocka_unit_test(test_types),   cmocka_unit_test(test_pairs),
 		cmocka_unit_test(test_program), cmocka_unit_test(test_links),
-		cmocka_unit_test(test_round_trip), cmocka_unit_test(test_modules),
+		cmocka_unit_test(test_cxx),     cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_modules),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
