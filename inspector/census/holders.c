@@ -12,6 +12,7 @@
  * about once.
  */
 #include <assert.h>
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "base/memory.h"
@@ -21,6 +22,7 @@
 #include "census/holder_sweep.h"
 
 #define PREFETCH_AHEAD 16
+#define EDGES_FOR_THREAD (1u << 16) /* fewer are not worth starting one */
 #define EDGES_MAX (UINT32_MAX - 1)
 
 struct group_source {
@@ -413,6 +415,28 @@ void ri_holders_weigh(struct ri_holders *h, const struct ri_shapes *shapes)
 	}
 }
 
+static void *index_in_thread(void *holders)
+{
+	index_targets(holders);
+	return NULL;
+}
+
+/* The worth of the edges and the reverse index: the one writes flags and reads targets, the
+ * other reads targets alone, so that both can be done at once. */
+static void weigh_and_index(struct ri_holders *h, const struct ri_census_input *input)
+{
+	bool is_started = false;
+	pthread_t thread;
+
+	if (input->thread_count > 1 && h->edge_count >= EDGES_FOR_THREAD)
+		is_started = !pthread_create(&thread, NULL, index_in_thread, h);
+	ri_holders_weigh(h, input->shapes);
+	if (is_started)
+		pthread_join(thread, NULL);
+	else
+		index_targets(h);
+}
+
 static void count_unsearched(struct ri_holders *h, const struct ri_census_input *input,
 			     struct ri_gaps *gaps)
 {
@@ -504,8 +528,7 @@ struct ri_holders *ri_holders_run(const struct ri_census_input *input, struct ri
 	free(is_member);
 	h->certain = ri_calloc(h->object_count, sizeof(*h->certain));
 	h->possible = ri_calloc(h->object_count, sizeof(*h->possible));
-	ri_holders_weigh(h, input->shapes);
-	index_targets(h);
+	weigh_and_index(h, input);
 	count_unsearched(h, input, gaps);
 	return h;
 }
