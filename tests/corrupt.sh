@@ -1,7 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
-# Has tests/tools/corrupt damage some small cores and an executable.
+# Has tests/tools/corrupt damage some small cores and executables: by a plan (the end of the
+# file, headers, notes, the allocator's records, pointers, DWARF; see tests/tools/damage.h), then
+# at random.  Each of the thousand runs must end by itself, with a status of its own, in its time
+# and with its memory.
 #
 # usage: corrupt.sh [--trials=N] [--seed=N] BUILD
 set -u
@@ -18,6 +21,7 @@ build=$1
 fixtures=$(cd "$(dirname "$0")/../fixtures" && pwd)
 . "$(dirname "$0")/core-lib.sh"
 status=0 runs=0
+limits='--time-limit=20 --max-memory=512M'
 
 # WAY FILE OPTION...: damages the file, which the options name by a last `@`.
 corrupt() {
@@ -27,7 +31,16 @@ corrupt() {
 	runs=$((runs + 1))
 	"$build/tests/tools/corrupt" --trials="$trials" --seed=$((seed * 100 + runs)) \
 		$way "$file" -- \
-		"$build/refinspect" --time-limit=20 "$@" || status=1
+		"$build/refinspect" $limits "$@" || status=1
+}
+
+# KIND FILE OPTION...: the same, all damage of this kind.
+plan() {
+	local kind=$1 file=$2
+
+	shift 2
+	"$build/tests/tools/corrupt" --plan=$kind "$file" -- \
+		"$build/refinspect" $limits "$@" || status=1
 }
 
 for name in surplus nested plain-cycle heap-damage; do
@@ -38,6 +51,12 @@ for name in surplus nested plain-cycle heap-damage; do
 	fi
 done
 cp "$build/fixtures/O2/surplus" "$work/program"
+cp "$build/fixtures/O2/plain-cycle" "$work/plain-program"
+for kind in truncate headers notes chunks pointers; do
+	plan $kind "$work/surplus" @
+done
+plan pointers "$work/plain-cycle" --profile="$fixtures/plain.yaml" @ types
+plan dwarf "$work/plain-program" --profile="$fixtures/plain.yaml" -e @ "$work/plain-cycle"
 corrupt --never-clean "$work/surplus" @
 corrupt --never-clean "$work/nested" --format=json @
 corrupt '' "$work/heap-damage" @ leaks

@@ -8,6 +8,16 @@
 
 #include "base/memory.h"
 
+/* What a message quotes from a file or a target may hold anything: line ends, the commands of a
+ * terminal.  Returns `message`, cleaned in place. */
+static char *make_one_line(char *message)
+{
+	for (char *p = message; *p; p++)
+		if ((unsigned char)*p < ' ' || *p == 0x7f)
+			*p = '?';
+	return message;
+}
+
 struct ri_error *ri_error_create(enum ri_error_code code, const char *format, ...)
 {
 	struct ri_error *error = ri_calloc(1, sizeof(*error));
@@ -15,7 +25,7 @@ struct ri_error *ri_error_create(enum ri_error_code code, const char *format, ..
 
 	error->code = code;
 	va_start(args, format);
-	error->message = ri_vformat(format, args);
+	error->message = make_one_line(ri_vformat(format, args));
 	va_end(args);
 	return error;
 }
@@ -44,7 +54,7 @@ struct ri_error *ri_error_create_errno(int error_number, const char *format, ...
 	va_start(args, format);
 	what = ri_vformat(format, args);
 	va_end(args);
-	error->message = ri_format("%s: %s", what, strerror(error_number));
+	error->message = make_one_line(ri_format("%s: %s", what, strerror(error_number)));
 	free(what);
 	return error;
 }
@@ -60,7 +70,7 @@ struct ri_error *ri_error_prefix(struct ri_error *error, const char *format, ...
 	whole = ri_format("%s: %s", prefix, error->message);
 	free(prefix);
 	free(error->message);
-	error->message = whole;
+	error->message = make_one_line(whole);
 	return error;
 }
 

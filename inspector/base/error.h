@@ -24,7 +24,7 @@ enum ri_error_code {
 
 struct ri_error {
 	enum ri_error_code code;
-	char *message; /* one line, no trailing newline or full stop */
+	char *message; /* one line, no trailing newline or full stop; control characters are '?' */
 };
 
 /* A new error with a printf-formatted message.  Never returns null. */

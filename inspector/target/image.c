@@ -57,12 +57,14 @@ void ri_image_add(struct ri_image *image, const struct ri_range *range)
 {
 	struct addition *addition;
 
-	if (range->start >= range->end)
+	if (range->start >= range->end || range->start >= RI_IMAGE_END)
 		return;
 	assert(!range->bytes == (range->kind == RI_RANGE_UNTOUCHED ||
 				 range->kind == RI_RANGE_MISSING));
 	addition = ri_push(&image->additions);
 	addition->range = *range;
+	if (range->end > RI_IMAGE_END)
+		addition->range.end = RI_IMAGE_END;
 }
 
 void ri_image_own_mapping(struct ri_image *image, void *p, size_t size_bytes)

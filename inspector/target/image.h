@@ -44,6 +44,10 @@ struct ri_range {
 	uint32_t flags;         /* RI_RANGE_* */
 };
 
+/* Behind every range: no program's memory lies above (the vsyscall page ends below), and an
+ * address in an image can be rounded up to any page without wrapping. */
+#define RI_IMAGE_END (UINT64_MAX - ((1ull << 20) - 1))
+
 struct ri_image;
 
 struct ri_image *ri_image_create(void);
@@ -53,7 +57,8 @@ void ri_image_destroy(struct ri_image *image);
  * Adds [range->start, range->end).  Where it overlaps ranges that were added
  * earlier, those with bytes win over those without, and earlier over later;
  * only the remaining parts of the new one are kept (a MISSING or UNTOUCHED
- * range is so filled by a later FILE one).  `range->bytes` must stay valid as
+ * range is so filled by a later FILE one).  What lies at RI_IMAGE_END and above
+ * is left out.  `range->bytes` must stay valid as
  * long as the image; an owner can be handed over with ri_image_own_mapping().
  */
 void ri_image_add(struct ri_image *image, const struct ri_range *range);

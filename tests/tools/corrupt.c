@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Damages core files (or executables) at random and sees that refinspect ends by
+ * Damages core files (or executables) at random or by a plan and sees that refinspect ends by
  * itself, in time, with a status of its own and at most one line of complaint.
  *
  *	corrupt [options] FILE -- REFINSPECT [ARGUMENT...]
@@ -8,6 +8,7 @@
  *		--seed=N     printed
  *		--trial=N    only this one
  *		--keep=FILE  of the last trial made
+ *		--plan=KIND  instead of at random: all damage of this kind, see damage.h
  *		--never-clean  status 0 is wrong: the undamaged FILE has findings
  *
  * Each trial damages a copy of FILE and runs the command, in which a word `@` (or
@@ -36,6 +37,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "damage.h"
 
 enum { TRIAL_SECONDS = 60, COMPLAINT_BYTES = 2000 };
 
@@ -45,14 +47,8 @@ struct options {
 	long trial; /* -1: all */
 	const char *keep, *file;
 	bool is_never_clean;
+	bool (*plan)(struct image *image, unsigned trial); /* null: at random */
 	char **command;
-};
-
-/* The file being damaged, and where its build-id lies. */
-struct image {
-	uint8_t *bytes;
-	size_t size, id_start, id_end;
-	uint64_t random;
 };
 
 static uint64_t draw(struct image *image, uint64_t limit)
@@ -66,13 +62,6 @@ static uint64_t draw(struct image *image, uint64_t limit)
 /*
  * Damage
  */
-
-static void put(struct image *image, size_t at, const void *bytes, size_t count)
-{
-	for (size_t i = 0; i < count && at + i < image->size; i++)
-		if (at + i < image->id_start || at + i >= image->id_end)
-			image->bytes[at + i] = ((const uint8_t *)bytes)[i];
-}
 
 /* A value that code might trip over. */
 static uint64_t draw_value(struct image *image)
@@ -276,6 +265,8 @@ static const char *judge(const struct options *options, int status, const char *
 		return "its analysis died";
 	if (strstr(complaint, "not done after"))
 		return "took too long";
+	if (strstr(complaint, "out of memory"))
+		return "took too much memory";
 	if (lines > 1 || (*complaint && strncmp(complaint, "refinspect: ", 12)))
 		return "complained in more than one line";
 	if (WEXITSTATUS(status) == 2 && !lines)
@@ -295,8 +286,9 @@ static uint64_t trial_random(uint64_t seed, unsigned trial)
 	return (x ^ x >> 31) | 1;
 }
 
+/* True if nothing was wrong; *ret_is_over if there is no such trial. */
 static bool make_trial(const struct options *options, const char *path, unsigned trial,
-		       unsigned *statuses)
+		       unsigned *statuses, bool *ret_is_over)
 {
 	struct image image = { .random = trial_random(options->seed, trial) };
 	int complaint = memfd_create("complaint", MFD_CLOEXEC), status;
@@ -306,7 +298,15 @@ static bool make_trial(const struct options *options, const char *path, unsigned
 	pid_t child;
 
 	read_file(options->file, &image);
-	damage(&image);
+	if (!options->plan)
+		damage(&image);
+	else if (!options->plan(&image, trial))
+		*ret_is_over = true;
+	if (*ret_is_over) {
+		close(complaint);
+		free(image.bytes);
+		return true;
+	}
 	write_file(path, &image);
 	free(image.bytes);
 	fflush(stdout);
@@ -325,9 +325,17 @@ static bool make_trial(const struct options *options, const char *path, unsigned
 		statuses[WEXITSTATUS(status)]++;
 	wrong = judge(options, status, text);
 	if (wrong)
-		printf("--seed=%" PRIu64 " --trial=%u: %s (status %#x): %s\n", options->seed, trial,
-		       wrong, status, text);
+		printf("%s: --seed=%" PRIu64 " --trial=%u: %s (status %#x): %s\n", options->file,
+		       options->seed, trial, wrong, status, text);
 	return !wrong;
+}
+
+static bool (*find_plan(const char *name))(struct image *image, unsigned trial)
+{
+	for (size_t i = 0; i < sizeof(damage_kinds) / sizeof(damage_kinds[0]); i++)
+		if (!strcmp(damage_kinds[i].name, name))
+			return damage_kinds[i].damage;
+	errx(2, "there is no plan '%s'", name);
 }
 
 static void parse(int argc, char **argv, struct options *options)
@@ -337,6 +345,7 @@ static void parse(int argc, char **argv, struct options *options)
 		{ "seed", required_argument, NULL, 's' },
 		{ "trial", required_argument, NULL, 't' },
 		{ "keep", required_argument, NULL, 'k' },
+		{ "plan", required_argument, NULL, 'p' },
 		{ "never-clean", no_argument, NULL, 'c' },
 		{ NULL, 0, NULL, 0 },
 	};
@@ -356,6 +365,10 @@ static void parse(int argc, char **argv, struct options *options)
 		case 'k':
 			options->keep = optarg;
 			break;
+		case 'p':
+			options->plan = find_plan(optarg);
+			options->trials = UINT32_MAX;
+			break;
 		case 'c':
 			options->is_never_clean = true;
 			break;
@@ -372,17 +385,18 @@ int main(int argc, char **argv)
 {
 	struct options options = { .trials = 100, .seed = 1, .trial = -1 };
 	unsigned passed = 0, failed = 0, statuses[4] = { 0 };
+	bool is_over = false;
 	char *path;
 
 	parse(argc, argv, &options);
 	path = options.keep ? ri_strdup(options.keep)
 			    : ri_format("/tmp/refinspect-corrupt.%d", (int)getpid());
-	for (unsigned trial = 0; trial < options.trials; trial++)
+	for (unsigned trial = 0; trial < options.trials && !is_over; trial++)
 		if (options.trial < 0 || trial == (unsigned long)options.trial) {
-			if (make_trial(&options, path, trial, statuses))
-				passed++;
-			else
+			if (!make_trial(&options, path, trial, statuses, &is_over))
 				failed++;
+			else if (!is_over)
+				passed++;
 		}
 	if (!options.keep)
 		unlink(path);
@@ -390,5 +404,5 @@ int main(int argc, char **argv)
 	printf("%s, seed %" PRIu64 ": %u ended with status 0, %u with 1, %u with 2, %u with 3\n",
 	       options.file, options.seed, statuses[0], statuses[1], statuses[2], statuses[3]);
 	printf("%u passed, %u failed, 0 skipped\n", passed, failed);
-	return failed != 0;
+	return failed || !passed;
 }

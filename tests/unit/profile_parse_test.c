@@ -599,6 +599,8 @@ static void test_hostile_texts_end_in_errors(void **state)
 	expect_any_error("\x7f" "ELF\2\1\1\0\0\0", 10, "p:1:1: this is not text");
 	expect_any_error(V "\xff\xfe\x01", 14, "p:2:1: this is not text");
 	expect_any_error(V "name: a\0b", 20, "p:2:8: this is not text");
+	expect_error(V "groups:\n- head: { \"a\\nb\\e[31m\": d }\n",
+		     "p:3:11: a head has no key 'a?b?[31m'");
 	/* a hundred megabytes */
 	text = calloc(1, 100u << 20);
 	assert_non_null(text);

@@ -118,12 +118,16 @@ static void range_to_the_end_of_the_address_space(void **state)
 	uint8_t buffer[16];
 
 	(void)state;
+	add(image, RI_IMAGE_END - 15, RI_IMAGE_END, bytes, RI_RANGE_PRESENT);
+	add(image, RI_IMAGE_END, RI_IMAGE_END + 15, bytes, RI_RANGE_PRESENT);
 	add(image, UINT64_MAX - 15, UINT64_MAX, bytes, RI_RANGE_PRESENT);
 	add(image, 0, UINT64_MAX, NULL, RI_RANGE_MISSING);
 	ri_image_seal(image);
 	assert_range_count(image, 2);
-	assert_true(ri_image_read(image, UINT64_MAX - 15, buffer, 15));
-	assert_false(ri_image_read(image, UINT64_MAX - 15, buffer, 16));
+	assert_true(ri_image_read(image, RI_IMAGE_END - 15, buffer, 15));
+	assert_false(ri_image_read(image, RI_IMAGE_END - 15, buffer, 16));
+	assert_null(ri_image_find(image, RI_IMAGE_END));
+	assert_null(ri_image_find(image, UINT64_MAX - 8));
 	assert_null(ri_image_find(image, UINT64_MAX));
 	ri_image_destroy(image);
 }
