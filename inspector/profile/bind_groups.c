@@ -376,6 +376,10 @@ static void bind_rest(struct ri_binder *binder, const struct grouping *grouping)
 	const struct ri_type *around = grouping->head_struct;
 	struct ri_group_rule *to = grouping->to;
 
+	/* a variable that is the head may have more than links */
+	if (!around && from->variable.text && grouping->head_type &&
+	    grouping->head_type->kind == RI_TYPE_STRUCT)
+		around = grouping->head_type;
 	ri_bind_field(binder, &from->name_field, around, 0, RI_BIND_TEXT, &to->name_field);
 	if (from->count_variable.text)
 		bind_count_variable(binder, from, to);
