@@ -43,7 +43,7 @@ plan() {
 		"$build/refinspect" $limits "$@" || status=1
 }
 
-for name in surplus nested plain-cycle heap-damage; do
+for name in surplus nested plain-cycle heap-damage inferred; do
 	if ! make_core $name; then
 		echo "$name: no core"
 		echo "0 passed, 1 failed, 0 skipped"
@@ -62,4 +62,7 @@ corrupt --never-clean "$work/nested" --format=json @
 corrupt '' "$work/heap-damage" @ leaks
 corrupt --never-clean "$work/plain-cycle" --profile="$fixtures/plain.yaml" @
 corrupt --never-clean "$work/program" -e @ "$work/surplus"
+# debug information alone says what is counted there
+cp "$build/fixtures/O2/inferred" "$work/program"
+corrupt '' "$work/program" -e @ "$work/inferred" inferred
 exit $status
