@@ -15,10 +15,14 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/refinspect-lost.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 export BUILD=$build WORK=$work ROOT=$root
 
-# The fixture that is to be red without code $1: the first that expects it.
+# The fixture that is to be red without code $1: the one that is called so, or else the
+# first that expects it in every build.
 fixture_of() {
-	(cd "$root/fixtures" && grep -l "fixture_expect\(_if\)\?(.*\"$1\"" -- *.c *.cc) |
-		grep -v '^many\|^perf_target\|^demo' | head -n 1 | sed 's/\.[a-z]*$//'
+	{
+		(cd "$root/fixtures" && ls -- "$1.c" "plain-$1.c" 2>/dev/null)
+		(cd "$root/fixtures" && grep -l "fixture_expect(.*\"$1\"" -- *.c *.cc) |
+			grep -v '^many\|^perf_target\|^demo'
+	} | head -n 1 | sed 's/\.[a-z]*$//'
 }
 
 # One row of the table; its result goes to $WORK/CODE.
