@@ -175,20 +175,24 @@ static uint32_t interior_doubt(const struct ri_slot *slot)
 									     : RI_EDGE_UNSURE;
 }
 
-/* Whether the object counts no word but those that equal its address, and this is one of
- * others: registers and stacks may have what a compiler derived from such a word. */
-static bool is_passed_by(const struct ri_classifier *classifier, const struct ri_word *word,
-			 uint32_t o)
+/* Whether the object counts no word but those that equal its address. */
+static bool is_exact(const struct ri_classifier *classifier, uint32_t o)
 {
 	const struct ri_population *population = classifier->extents->population;
 	const struct ri_layout *layout = classifier->shapes->layout;
-	const struct ri_object *object = &population->objects[o];
-	uint32_t convention = population->types[object->type].convention;
+	uint32_t convention = population->types[population->objects[o].type].convention;
 
 	return layout && convention < layout->conventions.count &&
-	       layout->conventions.items[convention].is_exact &&
-	       (word->object != RI_NONE || word->block != RI_NONE) &&
-	       (word->value & ~7ull) != object->addr;
+	       layout->conventions.items[convention].is_exact;
+}
+
+/* Whether it is such an object, and this is one of the other words: registers and stacks may
+ * have what a compiler derived from one that counts. */
+static bool is_passed_by(const struct ri_classifier *classifier, const struct ri_word *word,
+			 uint32_t o)
+{
+	return is_exact(classifier, o) && (word->object != RI_NONE || word->block != RI_NONE) &&
+	       (word->value & ~7ull) != classifier->extents->population->objects[o].addr;
 }
 
 /* Any other word: an edge to each object that it hits exactly, else to the innermost. */
@@ -211,6 +215,9 @@ static unsigned classify_object(const struct ri_classifier *classifier,
 			put(&edges[n++], word, o,
 			    (exactness == EXACT_TAGGED ? RI_EDGE_TAGGED : 0) |
 				    (is_back ? 0 : RI_EDGE_UNTYPED));
+		else if (word->value == population->objects[o].addr && word->object == o &&
+			 is_exact(classifier, o))
+			put(&edges[n++], word, o, RI_EDGE_UNSURE); /* it may hold itself */
 		o = population->objects[o].parent;
 	}
 	if (!any_exact && is_payload(population, hit->object, word->value) &&

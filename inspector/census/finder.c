@@ -63,6 +63,7 @@ void ri_finder_deinit(struct ri_finder *finder)
 	ri_vec_deinit(&finder->objects);
 	ri_vec_deinit(&finder->typed);
 	ri_vec_deinit(&finder->heads);
+	ri_vec_deinit(&finder->unused);
 }
 
 uint32_t ri_finder_add_type(struct ri_finder *finder, const struct ri_counted_type *type)

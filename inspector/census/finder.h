@@ -67,6 +67,7 @@ struct ri_finder {
 					   * declared to lead to something that is not counted */
 	RI_VEC(struct ri_typed_block) typed;
 	uint64_t reread_words;            /* of typed blocks: may still be read once more */
+	RI_VEC(struct ri_unused_span) unused;
 	RI_VEC(struct ri_head) heads;
 	struct ri_address_map head_index; /* head address to heads[] */
 

@@ -159,6 +159,28 @@ static void gather(struct gathering *g)
 		      compare_variables);
 }
 
+/* Adds what is not in use to what is skipped; overlaps are joined. */
+static void add_unused(struct gathering *g, const struct ri_population *population)
+{
+	size_t kept = 0;
+
+	if (!population->unused_count)
+		return;
+	for (size_t i = 0; i < population->unused_count; i++)
+		*ri_push(&g->skipped) = (struct ri_skipped_span){ population->unused[i].start,
+								  population->unused[i].end };
+	qsort(g->skipped.items, g->skipped.count, sizeof(*g->skipped.items), compare_skipped);
+	for (size_t i = 1; i < g->skipped.count; i++) {
+		struct ri_skipped_span *last = &g->skipped.items[kept];
+
+		if (g->skipped.items[i].start > last->end)
+			g->skipped.items[++kept] = g->skipped.items[i];
+		else if (g->skipped.items[i].end > last->end)
+			last->end = g->skipped.items[i].end;
+	}
+	g->skipped.count = kept + 1;
+}
+
 static const char *find_symbol(void *data, uint64_t addr)
 {
 	return ri_modules_find_symbol(data, addr, true, NULL, NULL);
@@ -190,6 +212,7 @@ struct ri_holders *ri_holders_create(const struct ri_target *target,
 	size_t tls_count;
 
 	gather(&g);
+	add_unused(&g, population);
 	tls = ri_tls_blocks(modules, &tls_count);
 	ri_storage_blocks_find(heap, tls, tls_count, &storage_blocks);
 	holders = ri_holders_run(

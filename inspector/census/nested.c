@@ -99,6 +99,21 @@ static void add_heads(struct search *s, const struct ri_type *type, uint64_t off
 	}
 }
 
+static void add_unused(struct search *s, const struct ri_type *type, uint64_t offset)
+{
+	const struct ri_layout *layout = s->shapes->layout;
+
+	for (size_t i = 0; i < layout->unused.count; i++) {
+		size_t before = s->list->count;
+
+		if (!ri_types_are_same(layout->unused.items[i].type, type))
+			continue;
+		add(s, false, (uint32_t)i, offset);
+		if (s->list->count > before)
+			s->list->items[before].is_unused = true;
+	}
+}
+
 static void search_struct(struct search *s, const struct ri_type *type, uint64_t offset)
 {
 	uint32_t counted = ri_shapes_find_counted(s->shapes, type);
@@ -106,6 +121,7 @@ static void search_struct(struct search *s, const struct ri_type *type, uint64_t
 	if (counted != RI_NONE)
 		add(s, false, counted, offset);
 	add_heads(s, type, offset);
+	add_unused(s, type, offset);
 	for (size_t i = 0; i < type->member_count; i++) {
 		const struct ri_member *member = &type->members[i];
 		size_t path = push_path(s, member->name ? "." : "", member->name ? member->name : "");

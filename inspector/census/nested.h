@@ -10,7 +10,8 @@
 
 struct ri_nested {
 	bool is_head;
-	uint32_t index;          /* the counted type, or the group rule */
+	bool is_unused;          /* has pointers to memory that is not in use */
+	uint32_t index;          /* the counted type, the group rule, the rule of that memory */
 	uint64_t offset_bytes;   /* of the struct, from the start of the outer type */
 	uint64_t count, stride_bytes; /* of the innermost array of them; 1, 0: none */
 	const char *path;        /* ".conns", ".tables[].conns"; "" at offset 0; interned */

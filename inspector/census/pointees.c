@@ -34,16 +34,17 @@ static bool may_have_been(struct ri_finder *finder, const struct ri_counted_type
 		       block->addr + FREE_OVERWRITTEN_BYTES;
 }
 
-/* The type of an object that describes itself and begins the block, behind its front;
- * in a free block the count says nothing. */
+/* The type of an object that describes itself and begins the block, behind its front.  Its
+ * count need not be sound where the pointer is; in a free block it says nothing. */
 static uint32_t described_type(struct ri_finder *finder, uint32_t convention, uint64_t header,
-			       uint32_t block)
+			       uint32_t block, bool is_sound)
 {
 	const struct ri_convention *c = &finder->layout->conventions.items[convention];
 	const struct ri_block *b = &finder->heap->blocks[block];
 	uint32_t type;
 
-	if (b->state == RI_BLOCK_USED && !ri_described_is_at(finder, convention, header, block))
+	if (b->state == RI_BLOCK_USED && !is_sound &&
+	    !ri_described_is_at(finder, convention, header, block))
 		return RI_NONE;
 	type = ri_descriptors_type(finder, convention,
 				   ri_finder_pointer(finder, header, &c->descriptor.field));
@@ -94,7 +95,7 @@ void ri_pointee_counted(struct ri_finder *finder, uint64_t value, uint32_t type,
 		return;
 	if (is_described(finder, t->convention)) {
 		if (is_sound || finder->heap->blocks[block].state == RI_BLOCK_USED)
-			found = described_type(finder, t->convention, header, block);
+			found = described_type(finder, t->convention, header, block, is_sound);
 		if (found != RI_NONE)
 			ri_finder_add(finder,
 				      header -

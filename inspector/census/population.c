@@ -375,7 +375,10 @@ static void finish(struct ri_finder *finder, struct ri_groups *groups,
 	index_memberships(population);
 	ri_groups_read_backs(groups, population);
 	place_typed_blocks(finder, population);
+	population->unused = finder->unused.items;
+	population->unused_count = finder->unused.count;
 	/* moved into the population */
+	finder->unused.items = NULL;
 	finder->types.items = NULL;
 	finder->owner_tables.items = NULL;
 	finder->owner_tables.count = 0;
@@ -495,6 +498,7 @@ void ri_population_destroy(struct ri_population *population)
 	free(population->back_group);
 	free(population->back_pointer);
 	free(population->typed_blocks);
+	free(population->unused);
 	ri_span_index_destroy(population->index);
 	free(population);
 }

@@ -126,6 +126,11 @@ struct ri_rival {
 	struct ri_object claim;  /* the other; its `parent` is RI_NONE */
 };
 
+/* [start, end) */
+struct ri_unused_span {
+	uint64_t start, end;
+};
+
 struct ri_population {
 	/* layout's types, then those that descriptors in memory added */
 	struct ri_counted_type *types;
@@ -157,6 +162,9 @@ struct ri_population {
 	 * block; see census/shapes.h */
 	struct ri_typed_block *typed_blocks; /* ascending by block */
 	size_t typed_block_count;
+	/* memory that a profile's structs say is not in use: in no order, may overlap */
+	struct ri_unused_span *unused;
+	size_t unused_count;
 	struct ri_span_index *index; /* over objects[]; see ri_population_find() */
 };
 

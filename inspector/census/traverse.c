@@ -28,6 +28,7 @@
 
 #define BATCH 256
 #define LOWEST_ADDRESS 4096
+#define UNUSED_MAX 4096 /* spans; each region is searched around all of them */
 
 /* What to do with an element of a shape. */
 struct plan {
@@ -166,7 +167,7 @@ static const struct plan *plan_of_counted(struct ri_traversal *t, uint32_t shape
 	for (size_t i = 0; i < all.count; i++) {
 		const struct ri_nested *nested = &all.items[i];
 
-		if (nested->is_head ||
+		if (nested->is_head || nested->is_unused ||
 		    (int64_t)nested->offset_bytes +
 				    finder->types.items[nested->index].header_offset !=
 			    own_header)
@@ -185,6 +186,21 @@ static uint64_t header_of(const struct ri_finder *finder, const struct pending *
 	return p->value + (uint64_t)finder->types.items[p->place.slot->pointee_type].header_offset;
 }
 
+/* Whether the pointer vouches for what it leads to.  To objects that describe themselves only
+ * one that is declared to own does: there is no telling what others were left from. */
+static bool is_voucher(const struct ri_finder *finder, const struct pending *p)
+{
+	const struct ri_holder_class *class =
+		&finder->shapes->classes.items[p->slot->class_index];
+	uint32_t convention;
+
+	if (!p->is_sound || p->slot->pointee_type == RI_NONE)
+		return p->is_sound;
+	convention = finder->types.items[p->slot->pointee_type].convention;
+	return !finder->layout->conventions.items[convention].descriptor.meta.is_present ||
+	       (class->is_declared && !class->is_possible && class->weight > 0);
+}
+
 /* What an unknown pointee is.  A place that is in doubt may vouch for no magic and no
  * freed object, and what has no magic at all is a guess, to be made last. */
 static void recognise(struct ri_traversal *t, const struct pending *p, bool is_last)
@@ -195,7 +211,7 @@ static void recognise(struct ri_traversal *t, const struct pending *p, bool is_l
 	if (type == RI_NONE && p->is_sound)
 		ri_pointee_owned(finder, p->value, p->convention);
 	else if (type != RI_NONE && (p->is_sound || is_last))
-		ri_pointee_counted(finder, p->value, type, p->is_sound);
+		ri_pointee_counted(finder, p->value, type, is_voucher(finder, p));
 	else if (type != RI_NONE && !ri_pointee_by_magic(finder, p->value, type))
 		*ri_push(&t->doubtful) = *p;
 }
@@ -404,6 +420,18 @@ static void add_head(struct ri_finder *finder, const struct ri_nested *nested, u
 	ri_finder_add_head(finder, &head);
 }
 
+/* The memory that two pointers of the struct at `addr` bound. */
+static void add_unused(struct ri_finder *finder, uint32_t rule, uint64_t addr)
+{
+	const struct ri_unused_rule *r = &finder->layout->unused.items[rule];
+	uint64_t from = ri_finder_pointer(finder, addr, &r->from);
+	uint64_t to = ri_finder_pointer(finder, addr, &r->to);
+	const struct ri_range *range = from ? ri_image_find(finder->image, from) : NULL;
+
+	if (range && from < to && to <= range->end && finder->unused.count < UNUSED_MAX)
+		*ri_push(&finder->unused) = (struct ri_unused_span){ from, to };
+}
+
 /* Adds what is nested in an element at `addr`.  Heads are called `prefix` and
  * their path, with indices if `is_variable`. */
 static void add_nested(struct ri_traversal *t, const struct plan *plan, uint64_t addr,
@@ -415,6 +443,10 @@ static void add_nested(struct ri_traversal *t, const struct plan *plan, uint64_t
 		for (uint64_t i = 0; i < nested->count; i++) {
 			uint64_t at = addr + nested->offset_bytes + i * nested->stride_bytes;
 
+			if (nested->is_unused) {
+				add_unused(t->finder, nested->index, at);
+				continue;
+			}
 			if (!nested->is_head) {
 				add_embedded(t->finder, nested->index, at, found);
 				continue;

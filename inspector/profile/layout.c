@@ -126,6 +126,21 @@ static void bind_arrays(struct ri_binder *binder)
 	}
 }
 
+static void bind_unused(struct ri_binder *binder)
+{
+	for (size_t i = 0; i < binder->profile->unused.count; i++) {
+		const struct ri_profile_unused *from = &binder->profile->unused.items[i];
+		struct ri_unused_rule rule = { 0 };
+
+		rule.type = ri_bind_struct(binder, &from->type, from->from.member.text, NULL,
+					   false);
+		if (rule.type &&
+		    ri_bind_field(binder, &from->from, rule.type, 0, RI_BIND_POINTER, &rule.from) &&
+		    ri_bind_field(binder, &from->to, rule.type, 0, RI_BIND_POINTER, &rule.to))
+			*ri_push(&binder->layout->unused) = rule;
+	}
+}
+
 static void bind_all_rules(struct ri_binder *binder, const struct applied_list *list)
 {
 	for (int is_user = 0; is_user <= 1; is_user++)
@@ -137,6 +152,7 @@ static void bind_all_rules(struct ri_binder *binder, const struct applied_list *
 			bind_owners(binder);
 			bind_encodings(binder);
 			bind_arrays(binder);
+			bind_unused(binder);
 			tell_ledger(binder);
 		}
 }
@@ -185,6 +201,7 @@ void ri_layout_destroy(struct ri_layout *layout)
 	ri_vec_deinit(&layout->owners);
 	ri_vec_deinit(&layout->encodings);
 	ri_vec_deinit(&layout->arrays);
+	ri_vec_deinit(&layout->unused);
 	ri_vec_deinit(&layout->unbound);
 	ri_vec_deinit(&layout->in_force);
 	ri_strings_destroy(layout->strings);

@@ -263,6 +263,12 @@ struct ri_array_rule {
 	struct ri_field length;  /* in the struct */
 };
 
+/* What lies in [from, to) of each such struct is not in use: room above a stack's top. */
+struct ri_unused_rule {
+	const struct ri_type *type; /* stripped */
+	struct ri_field from, to; /* pointers */
+};
+
 /* A name of a profile that did not bind, for `profile` and diagnostics. */
 struct ri_unbound {
 	struct ri_mark mark;
@@ -276,6 +282,7 @@ struct ri_layout {
 	RI_VEC(struct ri_owner_rule) owners;
 	RI_VEC(struct ri_encoding) encodings;
 	RI_VEC(struct ri_array_rule) arrays;
+	RI_VEC(struct ri_unused_rule) unused;
 	RI_VEC(struct ri_unbound) unbound;
 	RI_VEC(const char *) in_force; /* names of the profiles that applied */
 	struct ri_strings *strings;

@@ -197,6 +197,12 @@ struct ri_profile_array {
 	struct ri_profile_field pointer, length; /* in it */
 };
 
+/* Memory between two pointers of a struct that is not in use. */
+struct ri_profile_unused {
+	struct ri_name type;
+	struct ri_profile_field from, to;
+};
+
 /* A rule of ownership: holder classes whose name matches the pattern
  * (shell wildcards; "conn.session", "sessions_by_id[]", "group:NAME"). */
 struct ri_profile_owner {
@@ -222,6 +228,7 @@ struct ri_profile {
 	RI_VEC(struct ri_profile_owner) owners;
 	RI_VEC(struct ri_profile_encoding) encodings;
 	RI_VEC(struct ri_profile_array) arrays;
+	RI_VEC(struct ri_profile_unused) unused;
 	struct ri_mark ledger;   /* where the reserved key `ledger` stood; line 0: nowhere */
 	struct ri_strings *strings; /* owns every text */
 };

@@ -563,6 +563,16 @@ static const struct ri_schema array_schema = {
 	FIELD_RULE(struct ri_profile_array, pointer, RI_FIELD_PLACE),
 };
 
+static const struct ri_schema_key unused_keys[] = {
+	KEY("struct", TEXT, struct ri_profile_unused, type, .is_required = true),
+	SECTION("from", struct ri_profile_unused, from, place_schema, .is_required = true),
+	SECTION("to", struct ri_profile_unused, to, place_schema, .is_required = true), END
+};
+static const struct ri_schema unused_schema = {
+	.what = "unused memory", .size_bytes = sizeof(struct ri_profile_unused),
+	.keys = unused_keys, .mark = ABSENT, .field_offset = ABSENT,
+};
+
 /* The top. */
 
 static const struct ri_schema_key profile_keys[] = {
@@ -580,6 +590,7 @@ static const struct ri_schema_key profile_keys[] = {
 	SECTIONS("weights", struct ri_profile, owners, owner_schema),
 	SECTIONS("encodings", struct ri_profile, encodings, encoding_schema),
 	SECTIONS("arrays", struct ri_profile, arrays, array_schema),
+	SECTIONS("unused", struct ri_profile, unused, unused_schema),
 	KEY("ledger", LEDGER, struct ri_profile, ledger), END
 };
 
