@@ -106,6 +106,14 @@ void ri_holders_destroy(struct ri_holders *holders);
  */
 void ri_holders_weigh(struct ri_holders *holders, const struct ri_shapes *shapes);
 
+/*
+ * Takes possible holders outside heap, module data and stacks for what they are where the
+ * certain ones use the count up (exhausted.c): they own nothing.  After the last
+ * ri_holders_weigh().
+ */
+void ri_holders_settle(struct ri_holders *holders, const struct ri_population *population,
+		       const struct ri_shapes *shapes);
+
 /* Tells which back pointers hold objects while no profile says whether they own (backs.c). */
 void ri_holders_tell_backs(const struct ri_holders *holders,
 			   const struct ri_population *population, const struct ri_shapes *shapes,

@@ -627,6 +627,8 @@ static void examine_block(struct ri_traversal *t, uint32_t index)
 
 		bool is_spare = offset >= block->size_bytes - typed.spare_bytes;
 
+		if (offset < typed.lead_bytes)
+			continue;
 		if (is_spare && typed.is_spare_dead)
 			break;
 		element.addr = block->addr + offset;

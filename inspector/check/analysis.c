@@ -136,6 +136,7 @@ static void take_census_with(struct ri_analysis *analysis, const struct ri_lost 
 					      analysis->population, analysis->shapes,
 					      analysis->holders },
 		&analysis->ownership, gaps);
+	ri_holders_settle(analysis->holders, analysis->population, analysis->shapes);
 	end_stage(analysis, "learning", since);
 	analysis->graph = ri_graph_create(analysis->holders, analysis->population, analysis->heap);
 	end_stage(analysis, "graph", since);
