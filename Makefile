@@ -184,6 +184,7 @@ check_steps = \
 	'prompt=bash tests/run-prompt $(BUILD)' \
 	'install=bash tests/install.sh $(BUILD)' \
 	'workload=bash tests/workload.sh $(BUILD)' \
+	'cpython=bash tests/run-cpython $(BUILD)' \
 	'mutate=bash tests/mutate.sh $(BUILD)' \
 	'nasty=CC="$(CC)" bash tests/run-nasty $(BUILD)'
 

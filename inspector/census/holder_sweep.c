@@ -19,6 +19,8 @@
 #include "census/sweep_worker.h"
 #include "census/variables.h"
 
+#define SLACK_BYTES 24 /* fewer were added by an allocator */
+
 static uint64_t object_start(const struct ri_sweep_plan *plan, uint32_t o)
 {
 	return ri_extents_object_start(plan->input->population,
@@ -183,6 +185,25 @@ static void set_block_source(struct ri_sweep_worker *w, uint32_t b)
 	ri_sweep_worker_set_source(w, &source);
 }
 
+/* Whether all that the block has besides its object, which says itself how long it is, is
+ * what the allocator added. */
+static bool is_slack(const struct ri_sweep_plan *plan, uint32_t b)
+{
+	const struct ri_population *population = plan->input->population;
+	const struct ri_layout *layout = plan->input->shapes->layout;
+	uint32_t o = plan->extents->block_object[b];
+	const struct ri_counted_type *type;
+
+	if (o >= population->object_count || !population->extra_words)
+		return false;
+	type = &population->types[population->objects[o].type];
+	return type->descriptor && !type->item_bytes &&
+	       layout->conventions.items[type->convention].descriptor.meta.is_present &&
+	       object_start(plan, o) == plan->input->heap->blocks[b].addr &&
+	       ri_extents_block_end(&plan->input->heap->blocks[b]) - object_end(plan, o) <
+		       SLACK_BYTES;
+}
+
 static void sweep_blocks(struct ri_sweep_worker *w, const struct ri_sweep_task *task)
 {
 	const struct ri_heap *heap = w->plan->input->heap;
@@ -194,7 +215,7 @@ static void sweep_blocks(struct ri_sweep_worker *w, const struct ri_sweep_task *
 	for (uint32_t b = task->first; b < task->end; b++) {
 		const struct ri_block *block = &heap->blocks[b];
 
-		if (block->state != RI_BLOCK_USED)
+		if (block->state != RI_BLOCK_USED || is_slack(w->plan, b))
 			continue;
 		set_block_source(w, b);
 		if (task->from < task->to) {

@@ -36,6 +36,21 @@ static bool is_chunk_header(const struct ri_sweep_plan *plan, const struct ri_hi
 	       value == ri_extents_block_end(&plan->input->heap->blocks[hit->block]) - 8;
 }
 
+/* Whether the word leads to a block that is a table from some way on, and not to where that
+ * begins, as what holds the table does: it was left from an earlier use of the block. */
+static bool is_before_table(const struct ri_sweep_plan *plan, const struct ri_hit *hit,
+			    uint64_t value)
+{
+	const struct ri_typed_block *typed;
+	uint32_t index = plan->typed_block_of ? plan->typed_block_of[hit->block] : RI_NONE;
+
+	if (index == RI_NONE)
+		return false;
+	typed = &plan->input->population->typed_blocks[index];
+	return typed->lead_bytes &&
+	       (value & ~7ull) < plan->input->heap->blocks[hit->block].addr + typed->lead_bytes;
+}
+
 static void resolve(struct ri_sweep_worker *w, const struct ri_sweep_candidate *c)
 {
 	const struct ri_sweep_plan *plan = w->plan;
@@ -51,6 +66,8 @@ static void resolve(struct ri_sweep_worker *w, const struct ri_sweep_candidate *
 	if (!ri_extents_resolve(plan->extents, c->entry, c->value, &hit))
 		return;
 	if (source->has_allocator && is_chunk_header(plan, &hit, c->value))
+		return;
+	if (!source->is_registers && hit.object == RI_NONE && is_before_table(plan, &hit, c->value))
 		return;
 	if (c->addr < source->lead_end && !source->is_registers)
 		return;

@@ -191,12 +191,12 @@ static uint64_t header_of(const struct ri_finder *finder, const struct pending *
 static bool is_voucher(const struct ri_finder *finder, const struct pending *p)
 {
 	const struct ri_holder_class *class =
-		&finder->shapes->classes.items[p->slot->class_index];
+		&finder->shapes->classes.items[p->place.slot->class_index];
 	uint32_t convention;
 
-	if (!p->is_sound || p->slot->pointee_type == RI_NONE)
+	if (!p->is_sound || p->place.slot->pointee_type == RI_NONE)
 		return p->is_sound;
-	convention = finder->types.items[p->slot->pointee_type].convention;
+	convention = finder->types.items[p->place.slot->pointee_type].convention;
 	return !finder->layout->conventions.items[convention].descriptor.meta.is_present ||
 	       (class->is_declared && !class->is_possible && class->weight > 0);
 }

@@ -139,6 +139,13 @@ static void bind_unused(struct ri_binder *binder)
 		    ri_bind_field(binder, &from->to, rule.type, 0, RI_BIND_POINTER, &rule.to))
 			*ri_push(&binder->layout->unused) = rule;
 	}
+	for (size_t i = 0; i < binder->profile->uncounted.count; i++) {
+		const struct ri_type *type = ri_bind_struct(
+			binder, &binder->profile->uncounted.items[i], NULL, NULL, true);
+
+		if (type)
+			*ri_push(&binder->layout->uncounted) = type;
+	}
 }
 
 static void bind_all_rules(struct ri_binder *binder, const struct applied_list *list)
@@ -202,6 +209,7 @@ void ri_layout_destroy(struct ri_layout *layout)
 	ri_vec_deinit(&layout->encodings);
 	ri_vec_deinit(&layout->arrays);
 	ri_vec_deinit(&layout->unused);
+	ri_vec_deinit(&layout->uncounted);
 	ri_vec_deinit(&layout->unbound);
 	ri_vec_deinit(&layout->in_force);
 	ri_strings_destroy(layout->strings);

@@ -283,6 +283,7 @@ struct ri_layout {
 	RI_VEC(struct ri_encoding) encodings;
 	RI_VEC(struct ri_array_rule) arrays;
 	RI_VEC(struct ri_unused_rule) unused;
+	RI_VEC(const struct ri_type *) uncounted; /* not to be taken for counted by their looks */
 	RI_VEC(struct ri_unbound) unbound;
 	RI_VEC(const char *) in_force; /* names of the profiles that applied */
 	struct ri_strings *strings;

@@ -229,6 +229,7 @@ struct ri_profile {
 	RI_VEC(struct ri_profile_encoding) encodings;
 	RI_VEC(struct ri_profile_array) arrays;
 	RI_VEC(struct ri_profile_unused) unused;
+	ri_name_list uncounted;  /* structs that look counted and are not to be taken for it */
 	struct ri_mark ledger;   /* where the reserved key `ledger` stood; line 0: nowhere */
 	struct ri_strings *strings; /* owns every text */
 };

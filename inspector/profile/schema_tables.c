@@ -591,6 +591,7 @@ static const struct ri_schema_key profile_keys[] = {
 	SECTIONS("encodings", struct ri_profile, encodings, encoding_schema),
 	SECTIONS("arrays", struct ri_profile, arrays, array_schema),
 	SECTIONS("unused", struct ri_profile, unused, unused_schema),
+	KEY("uncounted", TEXTS, struct ri_profile, uncounted),
 	KEY("ledger", LEDGER, struct ri_profile, ledger), END
 };
 
