@@ -104,6 +104,18 @@ static void take_counts(struct ri_found_struct *found, struct ri_inferred_type *
 		type->counts[i].is_secondary = i > 0;
 }
 
+/* The `i`th struct that profiles know, null beyond the last. */
+static const struct ri_type *nth_known(const struct ri_layout *layout, size_t i)
+{
+	if (i < layout->conventions.count)
+		return layout->conventions.items[i].type;
+	i -= layout->conventions.count;
+	if (i < layout->types.count)
+		return layout->types.items[i].type;
+	i -= layout->types.count;
+	return i < layout->uncounted.count ? layout->uncounted.items[i] : NULL;
+}
+
 static size_t covered_slot(const struct keeping *k, const struct ri_type *type)
 {
 	size_t i = ri_struct_hash(type) & (k->covered_count - 1);
@@ -113,20 +125,19 @@ static size_t covered_slot(const struct keeping *k, const struct ri_type *type)
 	return i;
 }
 
-/* The structs that profiles know: with a count of their own, or with a header inside. */
+/* The structs that profiles know: with a count of their own, with a header inside, or with
+ * a counter that they say is none. */
 static void list_covered(struct keeping *k)
 {
 	const struct ri_layout *layout = k->layout;
-	size_t count = layout ? layout->conventions.count + layout->types.count : 0;
+	size_t count = layout ? layout->conventions.count + layout->types.count +
+					layout->uncounted.count : 0;
 
 	for (k->covered_count = 64; k->covered_count < 2 * (count + 1);)
 		k->covered_count *= 2;
 	k->covered = ri_calloc(k->covered_count, sizeof(*k->covered));
 	for (size_t i = 0; i < count; i++) {
-		const struct ri_type *type =
-			i < layout->conventions.count
-				? layout->conventions.items[i].type
-				: layout->types.items[i - layout->conventions.count].type;
+		const struct ri_type *type = nth_known(layout, i);
 
 		if (type && type->name)
 			k->covered[covered_slot(k, type)] = type;
