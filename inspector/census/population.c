@@ -14,6 +14,7 @@
 
 #include "census/extents.h"
 #include "census/finder.h"
+#include "census/local_starts.h"
 #include "census/lost.h"
 #include "census/type_walk.h"
 #include "debug/modules.h"
@@ -451,6 +452,7 @@ struct ri_population *ri_population_create(const struct ri_target *target,
 	};
 	struct ri_traversal *traversal;
 	struct ri_groups *groups;
+	ri_local_start_list local_starts = { 0 };
 	bool is_new = true;
 
 	ri_finder_init(&finder);
@@ -459,6 +461,7 @@ struct ri_population *ri_population_create(const struct ri_target *target,
 	groups = ri_groups_create(&finder);
 	traversal = ri_traversal_create(&finder);
 	ri_traversal_variables(traversal);
+	ri_local_starts_list(&finder, &local_starts);
 	for (size_t i = 0; lost && i < lost->objects.count; i++)
 		ri_finder_add(&finder, lost->objects.items[i].addr, lost->objects.items[i].type,
 			      RI_FOUND_CONTENT);
@@ -466,10 +469,13 @@ struct ri_population *ri_population_create(const struct ri_target *target,
 		is_new = ri_traversal_run(traversal);
 		is_new |= ri_groups_run(groups);
 		if (!is_new)
-			is_new = ri_traversal_confirm(traversal) || ri_traversal_guess(traversal);
+			is_new = ri_traversal_confirm(traversal) ||
+				 ri_local_starts_add(&finder, &local_starts) ||
+				 ri_traversal_guess(traversal);
 	}
 	ri_descriptors_read_owners(&finder);
 	ri_traversal_destroy(traversal);
+	ri_vec_deinit(&local_starts);
 	finish(&finder, groups, population);
 	tell_untyped(population, layout, gaps);
 	tell_remnants(population, gaps);

@@ -24,13 +24,42 @@ static const char local_text[] =
 	"int main(void) { pthread_t t; kept[0] = make(); pthread_create(&t, 0, run, kept[0]);\n"
 	"  for (;;) pause(); }\n";
 
+static const char starts_profile_text[] =
+	"version: 1\nname: starts\ntypes:\n  - struct: user\n    counts: [refs]\n"
+	"  - struct: job\n    counts: [refs]\n";
+
+/* `good` is a job; the others' blocks are as large and look like none: a bad pointer, a
+ * pointer to what is no user, no pointer, a dead count, a block that something else is
+ * known to be, and one that was freed. */
+static const char starts_text[] =
+	"struct user { long id; int refs; char pad[20]; };\n"
+	"struct job { long id; int refs; struct user *user; char pad[40]; };\n"
+	"struct other { long id; int refs; void *data; char pad[40]; };\n"
+	"struct user *users[1]; struct other *others[1];\n"
+	"static struct job *job(struct user *user, int refs) { struct job *j = calloc(1, sizeof(*j));\n"
+	"  j->refs = refs; j->user = user; j->id = 3; return j; }\n"
+	"NOINLINE static long serve(void) { struct job *volatile good = job(users[0], 2);\n"
+	"  struct job *volatile bad = job((struct user *)0x1230, 2);\n"
+	"  struct job *volatile stray = job(calloc(1, 40), 2);\n"
+	"  struct job *volatile empty = job(NULL, 2), *volatile dead = job(users[0], 0);\n"
+	"  struct job *volatile known = job(users[0], 2), *volatile gone = job(users[0], 2);\n"
+	"  others[0] = (struct other *)known; free(gone); stand();\n"
+	"  return good->id + bad->id + stray->id + empty->id + dead->id + gone->id; }\n"
+	"int main(void) { users[0] = calloc(1, sizeof(struct user)); users[0]->refs = 1;\n"
+	"  return (int)serve(); }\n";
+
 /* Starts the program and analyses it. */
-static void set_up(struct whole_program *p, const char *text)
+static void set_up_with(struct whole_program *p, const char *text, const char *profile)
 {
 	char *program = ri_format("%s%s", prelude, text);
 
-	whole_program_open(p, program, "nothing", profile_text);
+	whole_program_open(p, program, "nothing", profile);
 	free(program);
+}
+
+static void set_up(struct whole_program *p, const char *text)
+{
+	set_up_with(p, text, profile_text);
 }
 
 /* A holder of object 0 whose description has `part`. */
@@ -63,9 +92,29 @@ static void test_frames_have_names(void **state)
 	whole_program_close(&p);
 }
 
+static void test_local_starts(void **state)
+{
+	const struct ri_population *population;
+	struct whole_program p;
+	size_t jobs = 0;
+
+	(void)state;
+	set_up_with(&p, starts_text, starts_profile_text);
+	population = p.analysis->population;
+	for (size_t o = 0; o < population->object_count; o++)
+		if (!strcmp(population->types[population->objects[o].type].name, "job")) {
+			assert_int_equal(population->objects[o].found, RI_FOUND_POINTER);
+			jobs++;
+		}
+	assert_int_equal(jobs, 1);
+	assert_int_equal(population->object_count, 2);
+	whole_program_close(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_local_starts),
 		cmocka_unit_test(test_frames_have_names),
 	};
 
