@@ -31,12 +31,19 @@ static bool is_alive(uint32_t state)
 			  RI_OBJECT_IGNORE));
 }
 
+/* A type that was found by its shape is a guess, and so is an overlap with it. */
+static bool is_declared(const struct ri_analysis *analysis, uint32_t type)
+{
+	return !analysis->fits || analysis->fits[type].standing == RI_STANDING_DECLARED;
+}
+
 static bool is_validated(const struct ri_analysis *analysis, uint32_t object)
 {
 	const struct ri_population *population = analysis->population;
 	const uint32_t *first = population->member_of_first;
 
 	return is_alive(population->objects[object].state) &&
+	       is_declared(analysis, population->objects[object].type) &&
 	       ((analysis->holders && analysis->holders->certain[object]) ||
 		population->objects[object].found & (RI_FOUND_VARIABLE | RI_FOUND_ASSUMED) ||
 		(first && first[object + 1] > first[object]));
@@ -191,6 +198,7 @@ static void run_overlap(const struct ri_check *check, const struct ri_analysis *
 		const struct ri_rival *rival = &population->rivals[i];
 
 		if (is_alive(rival->claim.state) && rival->claim.found & sure &&
+		    is_declared(analysis, rival->claim.type) &&
 		    is_validated(analysis, rival->object) &&
 		    !are_views(analysis, &population->objects[rival->object], &rival->claim))
 			report(check, analysis, findings, rival->object, &rival->claim,

@@ -83,6 +83,12 @@ static bool takes_type(const struct ri_analysis *analysis, const struct ri_group
 		rule->element_convention == layout->conventions.items[convention].base);
 }
 
+/* Whether elements of `group` are of the object's type. */
+static bool takes(const struct ri_leak_groups *groups, uint32_t group, uint32_t object)
+{
+	return takes_type(groups->analysis, ri_group_rule_of(groups->analysis, group), object);
+}
+
 /* The group at `addr` that takes objects like `object`, or RI_NONE. */
 static uint32_t group_at(const struct ri_leak_groups *groups, uint64_t addr, uint32_t object)
 {
@@ -90,8 +96,7 @@ static uint32_t group_at(const struct ri_leak_groups *groups, uint64_t addr, uin
 
 	for (size_t i = first_anchor(anchors, groups->anchors.count, addr);
 	     i < groups->anchors.count && anchors[i].addr == addr; i++)
-		if (takes_type(groups->analysis, ri_group_rule_of(groups->analysis, anchors[i].group),
-			       object))
+		if (takes(groups, anchors[i].group, object))
 			return anchors[i].group;
 	return RI_NONE;
 }
@@ -285,10 +290,7 @@ static uint32_t group_of_source(const struct ri_leak_groups *groups, uint64_t ed
 	g = ri_object_group(groups->analysis, source);
 	if (g == RI_NONE)
 		g = find_by_links(groups, source);
-	return g != RI_NONE && takes_type(groups->analysis,
-					  ri_group_rule_of(groups->analysis, g), object)
-		       ? g
-		       : RI_NONE;
+	return g != RI_NONE && takes(groups, g, object) ? g : RI_NONE;
 }
 
 static uint32_t find_by_neighbours(const struct ri_leak_groups *groups, uint32_t object)
@@ -319,7 +321,8 @@ static uint64_t end_of_place(const struct ri_analysis *analysis, uint64_t addr)
 	uint64_t offset = 1, size_bytes = 0;
 
 	if (block != RI_NONE)
-		return heap->blocks[block].addr == addr && heap->blocks[block].state == RI_BLOCK_USED
+		return heap->blocks[block].addr == addr &&
+				       heap->blocks[block].state == RI_BLOCK_USED
 			       ? addr + heap->blocks[block].size_bytes
 			       : addr;
 	if (!analysis->modules || !ri_modules_find(analysis->modules, addr) ||
@@ -340,8 +343,7 @@ static uint32_t group_inside(const struct ri_leak_groups *groups, uint64_t addr,
 	end = end_of_place(groups->analysis, addr);
 	for (unsigned n = 0; n < ANCHORS_MAX && i < groups->anchors.count && anchors[i].addr < end;
 	     n++, i++)
-		if (takes_type(groups->analysis, ri_group_rule_of(groups->analysis, anchors[i].group),
-			       object))
+		if (takes(groups, anchors[i].group, object))
 			return anchors[i].group;
 	return RI_NONE;
 }
@@ -352,7 +354,8 @@ static uint32_t find_by_pool(const struct ri_leak_groups *groups, uint32_t objec
 	const struct ri_object *o = &population->objects[object];
 	uint64_t at = (ri_object_start(population, o) + 7) & ~7ull;
 
-	for (unsigned i = 0; i < WORDS_MAX && at + 8 <= ri_object_end(population, o); i++, at += 8) {
+	for (unsigned i = 0; i < WORDS_MAX && at + 8 <= ri_object_end(population, o);
+	     i++, at += 8) {
 		uint64_t word;
 		uint32_t g = RI_NONE;
 
