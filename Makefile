@@ -186,7 +186,12 @@ check_steps = \
 	'workload=bash tests/workload.sh $(BUILD)' \
 	'cpython=bash tests/run-cpython $(BUILD)' \
 	'mutate=bash tests/mutate.sh $(BUILD)' \
-	'nasty=CC="$(CC)" bash tests/run-nasty $(BUILD)'
+	'nasty=CC="$(CC)" bash tests/run-nasty $(BUILD)' \
+	'real=bash tests/run-real $(BUILD) shared_ptr'
+
+.PHONY: check-real
+check-real: all $(tool_programs) ## build GLib and redis from Debian's source, and look at programs of them
+	@bash tests/run-real $(BUILD) gobject redis
 
 .PHONY: setup-build setup-check
 setup-build: ## install the Debian packages that the build needs
