@@ -9,10 +9,35 @@
 	for (size_t k = 0; k < (from)->count; k++)                                                 \
 		*ri_push(to) = (from)->items[k]
 
-/* Appends the rules of `profile` to `whole`; the texts stay the profile's. */
-static void append_rules(struct ri_profile *whole, const struct ri_profile *profile)
+/* Whether a type was found by its shape and memory says that it counts something else. */
+static bool is_refuted(const struct ri_analysis *analysis, const struct ri_profile_type *type)
 {
-	APPEND_ALL(&whole->types, &profile->types);
+	const struct ri_population *population = analysis->population;
+	bool is_against = false;
+
+	if (!type->mark.file || strcmp(type->mark.file, RI_INFERRED_FILE) != 0)
+		return false;
+	for (size_t t = 0; analysis->fits && t < population->type_count; t++) {
+		const struct ri_convention *convention =
+			&analysis->layout->conventions.items[population->types[t].convention];
+
+		if (!ri_convention_is_inferred(convention) ||
+		    convention->mark.line != type->mark.line || !analysis->fits[t].objects)
+			continue;
+		if (analysis->fits[t].standing != RI_STANDING_REFUTED)
+			return false;
+		is_against = true;
+	}
+	return is_against;
+}
+
+/* Appends the rules of `profile` to `whole`; the texts stay the profile's. */
+static void append_rules(struct ri_profile *whole, const struct ri_profile *profile,
+			 const struct ri_analysis *analysis)
+{
+	for (size_t i = 0; i < profile->types.count; i++)
+		if (!is_refuted(analysis, &profile->types.items[i]))
+			*ri_push(&whole->types) = profile->types.items[i];
 	APPEND_ALL(&whole->groups, &profile->groups);
 	APPEND_ALL(&whole->owners, &profile->owners);
 	APPEND_ALL(&whole->encodings, &profile->encodings);
@@ -26,13 +51,14 @@ static bool is_in_force(const struct ri_layout *layout, const struct ri_profile 
 	return false;
 }
 
-static void print_merged(FILE *out, const struct ri_profile *const *profiles, size_t count)
+static void print_merged(FILE *out, const struct ri_profile *const *profiles, size_t count,
+			 const struct ri_analysis *analysis)
 {
 	struct ri_profile whole = { .file = "in force" };
 	char *text;
 
 	for (size_t i = 0; i < count; i++)
-		append_rules(&whole, profiles[i]);
+		append_rules(&whole, profiles[i], analysis);
 	text = ri_profile_print(&whole);
 	fputs(text, out);
 	free(text);
@@ -89,7 +115,7 @@ static void print_bound(FILE *out, const struct ri_analysis *analysis)
 			unbound->mark.column, unbound->message);
 	}
 	print_inferred(out, analysis);
-	print_merged(out, in_force, count);
+	print_merged(out, in_force, count, analysis);
 	free(in_force);
 }
 

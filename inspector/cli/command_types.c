@@ -57,6 +57,12 @@ static void add_type_row(struct ri_listing *listing, const struct ri_analysis *a
 	ri_listing_add(listing, cells);
 }
 
+/* Found by its shape, and counting something else: shown where it is asked for alone. */
+static bool is_left_out(const struct ri_analysis *analysis, size_t type)
+{
+	return analysis->fits && analysis->fits[type].standing == RI_STANDING_REFUTED;
+}
+
 static struct ri_error *run_types(struct ri_command_context *context, int word_count, char **words,
 				  int *ret_status)
 {
@@ -77,7 +83,8 @@ static struct ri_error *run_types(struct ri_command_context *context, int word_c
 	listing = ri_listing_create(context->out, context->request.format, "types", columns,
 				    sizeof(columns) / sizeof(columns[0]), &context->report);
 	for (size_t i = 0; i < population->type_count; i++)
-		if (!wanted || !strcmp(population->types[i].name, wanted))
+		if (wanted ? !strcmp(population->types[i].name, wanted)
+			   : !is_left_out(context->analysis, i))
 			add_type_row(listing, context->analysis, &population->types[i],
 				     &tallies[i]);
 	ri_listing_finish(listing);
