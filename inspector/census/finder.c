@@ -62,6 +62,7 @@ void ri_finder_deinit(struct ri_finder *finder)
 	ri_vec_deinit(&finder->types);
 	ri_vec_deinit(&finder->objects);
 	ri_vec_deinit(&finder->typed);
+	ri_vec_deinit(&finder->confirmed);
 	ri_vec_deinit(&finder->heads);
 	ri_vec_deinit(&finder->unused);
 }
@@ -118,14 +119,22 @@ static unsigned rank_of(uint32_t found)
 	return 1;
 }
 
-/* Adds evidence to a known object; the header stays where it is. */
+/* Gives a known object another type, if what speaks for that says more; the header stays
+ * where it is. */
+static void retype(struct ri_finder *finder, struct ri_object *object, uint32_t type,
+		   uint32_t found)
+{
+	if (type == object->type || rank_of(found) <= rank_of(object->found))
+		return;
+	object->addr = ri_finder_header(finder, object) -
+		       (uint64_t)finder->types.items[type].header_offset;
+	object->type = type;
+}
+
+/* Adds evidence to a known object. */
 static void merge(struct ri_finder *finder, struct ri_object *object, uint32_t type, uint32_t found)
 {
-	if (type != object->type && rank_of(found) > rank_of(object->found)) {
-		object->addr = ri_finder_header(finder, object) -
-			       (uint64_t)finder->types.items[type].header_offset;
-		object->type = type;
-	}
+	retype(finder, object, type, found);
 	if (found & ~object->found)
 		object->found |= found;
 }
@@ -232,7 +241,12 @@ uint32_t ri_finder_add(struct ri_finder *finder, uint64_t addr, uint32_t type, u
 	uint32_t object = ri_finder_find(finder, header, t->convention);
 
 	if (object != RI_NONE) {
+		bool was_confirmed = ri_finder_is_confirmed(finder, object);
+
 		merge(finder, &finder->objects.items[object], type, found);
+		if (!was_confirmed && object < finder->examined_count &&
+		    ri_finder_is_confirmed(finder, object))
+			*ri_push(&finder->confirmed) = object;
 		return object;
 	}
 	object = (uint32_t)finder->objects.count;
@@ -373,6 +387,31 @@ static bool fills(const struct ri_counted_type *type, uint64_t header,
 	       ri_finder_fits(type->extent_bytes, block->size_bytes);
 }
 
+/* A pointer or a group may be to a base of the object's struct: it tells the type where
+ * both types fill the block. */
+static bool may_be_of(const struct ri_finder *finder, const struct ri_object *object,
+		      uint32_t type)
+{
+	return object->block != RI_NONE &&
+	       fills(&finder->types.items[type], ri_finder_header(finder, object),
+		     &finder->heap->blocks[object->block]);
+}
+
+void ri_finder_confirm(struct ri_finder *finder, uint32_t object, uint32_t type, uint32_t found)
+{
+	struct ri_object *o = &finder->objects.items[object];
+	bool was_confirmed = ri_finder_is_confirmed(finder, object);
+
+	if (type != RI_NONE && type != o->type && !was_confirmed && may_be_of(finder, o, type))
+		retype(finder, o, type, found);
+	if (object < finder->indexed_count && found == RI_FOUND_POINTER)
+		finder->is_pointed_at[object / 64] |= 1ull << object % 64;
+	else
+		o->found |= found;
+	if (!was_confirmed && object < finder->examined_count)
+		*ri_push(&finder->confirmed) = object;
+}
+
 /* The first type of `list` whose extent is more than `usable` less the slack. */
 static size_t first_that_may_fit(const struct ri_finder *finder, const struct ri_type_list *list,
 				 uint64_t usable)
@@ -488,7 +527,7 @@ uint32_t ri_finder_recognise(struct ri_finder *finder, uint32_t convention, uint
 	const struct ri_counted_type *t;
 
 	if (object != RI_NONE) {
-		finder->objects.items[object].found |= found;
+		ri_finder_confirm(finder, object, expected, found);
 		return object;
 	}
 	block = ri_finder_block(finder, header);

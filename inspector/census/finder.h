@@ -62,6 +62,10 @@ struct ri_finder {
 					   * apart so that a pointer need not touch its object */
 	struct ri_address_map late;       /* header and convention to the objects behind them */
 
+	size_t examined_count;            /* objects[0 .. examined_count) that were confirmed are
+					   * examined: see traverse.c */
+	RI_VEC(uint32_t) confirmed;       /* those of them that were confirmed later */
+
 	uint32_t *block_use;              /* per heap block */
 	uint64_t *is_contested;           /* a bit per heap block: a sound pointer to its start was
 					   * declared to lead to something that is not counted */
@@ -71,6 +75,7 @@ struct ri_finder {
 	RI_VEC(struct ri_head) heads;
 	struct ri_address_map head_index; /* head address to heads[] */
 
+	const struct ri_lost *lost;       /* what an earlier census showed, or null */
 	struct ri_descriptors *descriptors;
 };
 
@@ -126,14 +131,6 @@ static inline uint32_t ri_finder_glance(const struct ri_finder *finder, uint64_t
 	return object == RI_SPAN_NONE ? RI_NONE : object;
 }
 
-static inline void ri_finder_point_at(struct ri_finder *finder, uint32_t object)
-{
-	if (object < finder->indexed_count)
-		finder->is_pointed_at[object / 64] |= 1ull << object % 64;
-	else
-		finder->objects.items[object].found |= RI_FOUND_POINTER;
-}
-
 /* Whether anything but its magic, or a guess, says that there is an object. */
 static inline bool ri_finder_is_confirmed(const struct ri_finder *finder, uint32_t object)
 {
@@ -142,6 +139,17 @@ static inline bool ri_finder_is_confirmed(const struct ri_finder *finder, uint32
 	return (object < finder->indexed_count &&
 		finder->is_pointed_at[object / 64] >> object % 64 & 1) ||
 	       finder->objects.items[object].found & ~looks;
+}
+
+/* Notes that `found` speaks for an object, and that it is of `type` (RI_NONE: of any). */
+void ri_finder_confirm(struct ri_finder *finder, uint32_t object, uint32_t type, uint32_t found);
+
+/* The same for a sound pointer to `type`; what is known already costs no look at the object. */
+static inline void ri_finder_point_at(struct ri_finder *finder, uint32_t object, uint32_t type)
+{
+	if (object >= finder->indexed_count ||
+	    !(finder->is_pointed_at[object / 64] >> object % 64 & 1))
+		ri_finder_confirm(finder, object, type, RI_FOUND_POINTER);
 }
 
 /*
@@ -261,6 +269,10 @@ void ri_rivals_drop(struct ri_finder *finder, uint32_t *place_of,
 bool ri_type_begins_with(struct ri_types *types, const struct ri_type *outer,
 			 const struct ri_type *inner);
 
+/* How many more of the object's typed pointers lead to what they should than do not: from
+ * about -6 to 3. */
+int ri_pointers_balance(struct ri_finder *finder, const struct ri_object *object);
+
 /* sweep.c: appends what the magics show, indexes it, then adds what the known
  * descriptors show where the magic is bad.  Heads with a magic are added too. */
 void ri_sweep(struct ri_finder *finder);
@@ -292,13 +304,13 @@ void ri_traversal_variables(struct ri_traversal *traversal);
  * there was one. */
 bool ri_traversal_run(struct ri_traversal *traversal);
 
-/* When nothing new is found any more: follows the pointers of objects that only their
- * magic told when they were examined, and that more speaks for by now.  Whether
- * anything was new. */
-bool ri_traversal_confirm(struct ri_traversal *traversal);
+/* When nothing new is found any more: where nothing but a magic says that a block holds an
+ * object, and a sound pointer says that it is something else, it is that.  Whether anything
+ * was new. */
+bool ri_traversal_settle(struct ri_traversal *traversal);
 
-/* Last: follows what is left in doubt, to objects that are guesses (RI_FOUND_GUESS)
- * where they have no magic.  Whether there was any. */
+/* Last: examines objects that their magic alone tells, and follows what is left in doubt, to
+ * objects that are guesses (RI_FOUND_GUESS) where they have no magic.  Whether there was any. */
 bool ri_traversal_guess(struct ri_traversal *traversal);
 
 /* groups.c */
@@ -308,6 +320,10 @@ void ri_groups_destroy(struct ri_groups *groups);
 /* Adds the heads that the members' back pointers name, for objects added since
  * the last call, and walks every head not yet walked; true if there was one. */
 bool ri_groups_run(struct ri_groups *groups);
+
+/* When nothing new is found any more: the same for objects that were not sure enough before.
+ * True if there was one. */
+bool ri_groups_look_again(struct ri_groups *groups);
 
 /* Completes broken groups from the known objects, then hands everything to
  * `population` (whose objects are still in the finder's order). */

@@ -70,26 +70,38 @@ void ri_groups_add_node_break(struct ri_groups *groups, struct ri_group *group, 
  * Heads
  */
 
+static bool is_doubly_linked(enum ri_link_kind kind)
+{
+	return kind == RI_LINK_LIST || kind == RI_LINK_HLIST || kind == RI_LINK_DLIST ||
+	       kind == RI_LINK_TAILQ;
+}
+
+/* Whether a neighbour of a node, or of the head, leads back to it. */
+static bool is_linked(const struct ri_chain *chain, uint64_t at)
+{
+	uint64_t node, back, value;
+
+	for (int direction = RI_FORWARD; direction <= RI_BACKWARD; direction++)
+		if (ri_chain_read(chain, at, (enum ri_direction)direction, &node, &value) &&
+		    value &&
+		    ri_chain_read(chain, node, (enum ri_direction)!direction, &back, &value) &&
+		    value && back == at)
+			return true;
+	return false;
+}
+
 /* Whether what hangs on a head confirms it. */
 static bool has_neighbour(struct ri_groups *groups, const struct ri_group_rule *rule, uint64_t head)
 {
 	const struct ri_chain chain = { groups, rule, rule->kind, head };
-	uint64_t node, back, value;
+	uint64_t node;
 
 	switch (rule->kind) {
 	case RI_LINK_LIST:
 	case RI_LINK_HLIST:
 	case RI_LINK_DLIST:
 	case RI_LINK_TAILQ:
-		for (int direction = RI_FORWARD; direction <= RI_BACKWARD; direction++)
-			if (ri_chain_read(&chain, head, (enum ri_direction)direction, &node,
-					  &value) &&
-			    value &&
-			    ri_chain_read(&chain, node, (enum ri_direction)!direction, &back,
-					  &value) &&
-			    value && back == head)
-				return true;
-		return false;
+		return is_linked(&chain, head);
 	case RI_LINK_SLIST:
 	case RI_LINK_TREE:
 		return ri_groups_link(groups, rule, head + (uint64_t)rule->head_first_offset,
@@ -133,6 +145,22 @@ static void add_head_of_back(struct ri_groups *groups, uint32_t rule_index, uint
 	ri_finder_add_head(groups->finder, &added);
 }
 
+/* Whether the object may name a group: what is known by its looks alone only where it is
+ * chained itself. */
+static bool may_name_group(struct ri_groups *groups, const struct ri_group_rule *rule,
+			   uint32_t object, uint64_t head)
+{
+	const struct ri_chain chain = { groups, rule, rule->kind, head };
+
+	if (ri_finder_is_confirmed(groups->finder, object) ||
+	    (is_doubly_linked(rule->kind) &&
+	     is_linked(&chain, ri_groups_node_of(groups, rule,
+						 &groups->finder->objects.items[object]))))
+		return true;
+	groups->has_unheard = true;
+	return false;
+}
+
 /* Reads the back pointers of the objects found since the last time. */
 static void examine_backs(struct ri_groups *groups)
 {
@@ -142,7 +170,7 @@ static void examine_backs(struct ri_groups *groups)
 	for (uint32_t r = 0; r < finder->layout->groups.count; r++) {
 		const struct ri_group_rule *rule = rule_of(groups, r);
 
-		for (size_t i = groups->examined;
+		for (uint32_t i = (uint32_t)groups->examined;
 		     rule->back.is_present && !rule->is_headless && i < end; i++) {
 			const struct ri_object *object = &finder->objects.items[i];
 			uint64_t head, raw;
@@ -152,7 +180,8 @@ static void examine_backs(struct ri_groups *groups)
 			     finder->heap->blocks[object->block].state == RI_BLOCK_FREE))
 				continue;
 			head = ri_groups_back(groups, rule, object, &raw);
-			if (!head || head == groups->last_back[r])
+			if (!head || head == groups->last_back[r] ||
+			    !may_name_group(groups, rule, i, head))
 				continue;
 			groups->last_back[r] = head;
 			add_head_of_back(groups, r, head);
@@ -306,6 +335,15 @@ bool ri_groups_run(struct ri_groups *groups)
 		}
 	} while (groups->examined < finder->objects.count);
 	return groups->groups.count > before;
+}
+
+bool ri_groups_look_again(struct ri_groups *groups)
+{
+	if (!groups->has_unheard)
+		return false;
+	groups->has_unheard = false;
+	groups->examined = 0;
+	return ri_groups_run(groups);
 }
 
 /*

@@ -73,6 +73,7 @@ struct ri_groups {
 	RI_VEC(uint32_t) node_counts;         /* parallel to groups: members and foreign nodes */
 	RI_VEC(struct ri_group_gap) gaps;
 	size_t examined;                  /* objects whose back pointers were read */
+	bool has_unheard;                 /* some named a group before they were confirmed */
 	uint64_t budget;                  /* nodes that may still be visited */
 	uint64_t *last_back;              /* per rule: the last back pointer seen */
 	size_t headless_examined;         /* objects from which heads were looked for */

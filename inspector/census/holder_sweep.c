@@ -102,7 +102,7 @@ static void sweep_object(struct ri_sweep_worker *w, uint32_t o)
 		source.flags = RI_EDGE_UNSURE;
 	/* what may be something else altogether has no members to go by */
 	if (shape < plan->input->shapes->shapes.count && !(object->state & RI_OBJECT_REMNANT) &&
-	    !(object->found == RI_FOUND_MAGIC && object->state & RI_OBJECT_COUNT_DEAD))
+	    !(ri_found_by_looks(object->found) && object->state & RI_OBJECT_COUNT_DEAD))
 		source.shape = &plan->input->shapes->shapes.items[shape];
 	ri_sweep_worker_set_source(w, &source);
 	for (uint32_t next = o + 1; next < population->object_count && at < end;

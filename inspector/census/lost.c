@@ -630,6 +630,7 @@ void ri_lost_destroy(struct ri_lost *lost)
 		free(lost->doubts.items[i].types);
 	ri_vec_deinit(&lost->doubts);
 	ri_vec_deinit(&lost->objects);
+	ri_vec_deinit(&lost->stale);
 	free(lost);
 }
 

@@ -25,6 +25,7 @@ struct ri_lost_doubt {
 struct ri_lost {
 	RI_VEC(struct ri_lost_object) objects; /* evident ones, ascending by address */
 	RI_VEC(struct ri_lost_doubt) doubts;
+	RI_VEC(uint64_t) stale;  /* P of objects that the counts of others deny: stale.c */
 };
 
 /* What the stages before found, all of one census. */
@@ -43,6 +44,10 @@ struct ri_lost_input {
  */
 struct ri_lost *ri_lost_find(const struct ri_lost_input *input, bool no_objects);
 void ri_lost_destroy(struct ri_lost *lost);
+
+/* Adds to lost->stale, ascending, what the counts deny: see stale.c. */
+void ri_stale_find(const struct ri_lost_input *input, const struct ri_holders *holders,
+		   struct ri_lost *lost);
 
 /* A doubt in one line, owned by the caller. */
 char *ri_lost_doubt_words(const struct ri_lost_doubt *doubt);

@@ -122,9 +122,10 @@ void ri_pointee_counted(struct ri_finder *finder, uint64_t value, uint32_t type,
 	}
 	if (found == RI_NONE)
 		return;
-	if (is_sound ||
-	    ri_finder_magic(finder, t->convention, header, RI_NONE) == RI_MAGIC_LIVE)
+	if (is_sound)
 		how = RI_FOUND_POINTER;
+	else if (ri_finder_magic(finder, t->convention, header, RI_NONE) == RI_MAGIC_LIVE)
+		how = RI_FOUND_MAGIC;
 	else if (finder->block_use[block])
 		return;
 	ri_finder_add(finder, header - (uint64_t)finder->types.items[found].header_offset, found,

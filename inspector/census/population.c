@@ -449,6 +449,7 @@ struct ri_population *ri_population_create(const struct ri_target *target,
 		.layout = layout,
 		.shapes = shapes,
 		.gaps = gaps,
+		.lost = lost,
 	};
 	struct ri_traversal *traversal;
 	struct ri_groups *groups;
@@ -469,7 +470,8 @@ struct ri_population *ri_population_create(const struct ri_target *target,
 		is_new = ri_traversal_run(traversal);
 		is_new |= ri_groups_run(groups);
 		if (!is_new)
-			is_new = ri_traversal_confirm(traversal) ||
+			is_new = ri_groups_look_again(groups) ||
+				 ri_traversal_settle(traversal) ||
 				 ri_local_starts_add(&finder, &local_starts) ||
 				 ri_traversal_guess(traversal);
 	}

@@ -32,7 +32,14 @@ enum { /* how an object was found: ri_object.found */
 	RI_FOUND_ASSUMED = 64,   /* the user said so */
 	RI_FOUND_CONTENT = 128,  /* lost, and told by size and content alone: census/lost.h */
 	RI_FOUND_GUESS = 256,    /* a typed pointer at a doubtful place, and no magic */
+	RI_FOUND_HINT = 512,     /* a typed pointer of an object that its magic alone tells */
 };
+
+/* Whether nothing but its magic, and the like of it, says that there is an object. */
+static inline bool ri_found_by_looks(uint32_t found)
+{
+	return (found & ~(uint32_t)RI_FOUND_HINT) == RI_FOUND_MAGIC;
+}
 
 enum { /* ri_object.state */
 	RI_OBJECT_MAGIC_BAD = 1,   /* neither live nor dead magic */

@@ -8,11 +8,13 @@
  *	a sound pointer of another declared type leads to its block (no pool: a block of
  *	which a better known object takes another part);
  *	it takes a part of a block that is no pool;
- *	it has been written over: its count cannot be, or is absurd (COUNT_MAX), or a pointer
- *	leads nowhere;
+ *	it has been written over: its count cannot be, or is absurd (COUNT_MAX), or a part of
+ *	an address, or a pointer leads nowhere;
  *	no more of its typed pointers lead to what they should than lead elsewhere: into
  *	freed memory, into the middle of blocks, to objects of other types.  Those that
  *	are known to borrow may have been left behind by what they led to and say nothing.
+ *
+ *	an earlier census showed that the counts of what it points at deny it (stale.c).
  *
  * Cost: one pass over the objects, and the members of those in question.  Blind spots: a
  * whole remnant in a block that fits, held by untyped pointers alone, looks like an object
@@ -20,7 +22,13 @@
  */
 #include "census/finder.h"
 
+#include <stdlib.h>
+
+#include "census/lost.h"
+
 #define LOWEST_ADDRESS 4096
+#define POINTERS_MAX 3
+#define SMALL_COUNT_MAX 255
 #define COUNT_MAX (1ll << 28) /* half a pointer is more, and so many holders are not met */
 
 /* Typed pointers of an object: those that lead to what they should, and others. */
@@ -113,16 +121,49 @@ static struct pointers weigh_pointers(struct ri_finder *finder, const struct ri_
 	return pointers;
 }
 
+/* Whether the count is part of a word that is an address: nothing that counts stands there.
+ * A small one may have been written over what was left of an address. */
+static bool is_part_of_address(struct ri_finder *finder, const struct ri_object *object)
+{
+	const struct ri_counted_type *type = &finder->types.items[object->type];
+	const struct ri_convention *c = &finder->layout->conventions.items[type->convention];
+	uint64_t place, word;
+
+	if (object->count <= SMALL_COUNT_MAX || !c->count_count || !c->counts[0].field.is_present)
+		return false;
+	place = (ri_finder_header(finder, object) + (uint64_t)c->counts[0].field.offset_bytes) &
+		~7ull;
+	if (!ri_reader_u64(&finder->reader, place, &word) || word < LOWEST_ADDRESS)
+		return false;
+	/* glibc mangles the pointers of its lists of freed blocks so */
+	return ri_image_find(finder->image, word & ~7ull) || word == place >> 12 ||
+	       ri_image_find(finder->image, (word ^ place >> 12) & ~7ull);
+}
+
 /* Whether what the object holds was written over. */
 static bool is_written_over(struct ri_finder *finder, const struct ri_object *object)
 {
 	struct pointers pointers;
 
-	if (object->state & RI_OBJECT_COUNT_IMPOSSIBLE ||
-	    object->count > COUNT_MAX)
+	if (object->state & RI_OBJECT_COUNT_IMPOSSIBLE || object->count > COUNT_MAX ||
+	    is_part_of_address(finder, object))
 		return true;
 	pointers = weigh_pointers(finder, object);
 	return pointers.is_wild || (pointers.bad && pointers.bad >= pointers.good);
+}
+
+static int compare_addresses(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static bool is_denied(const struct ri_finder *finder, const struct ri_object *object)
+{
+	return finder->lost && finder->lost->stale.count &&
+	       bsearch(&object->addr, finder->lost->stale.items, finder->lost->stale.count,
+		       sizeof(object->addr), compare_addresses);
 }
 
 static bool fills_block(const struct ri_finder *finder, const struct ri_object *object)
@@ -144,12 +185,21 @@ bool ri_is_remnant(struct ri_finder *finder, const struct ri_object *object,
 {
 	bool is_in_pool;
 
-	if (object->found != RI_FOUND_MAGIC || object->block == RI_NONE)
+	if (!ri_found_by_looks(object->found) || object->block == RI_NONE)
 		return false;
 	is_in_pool = has_bit(pools, object->block);
 	return (!is_in_pool && (has_bit(finder->is_contested, object->block) ||
 				!fills_block(finder, object))) ||
-	       is_written_over(finder, object);
+	       is_written_over(finder, object) || is_denied(finder, object);
+}
+
+int ri_pointers_balance(struct ri_finder *finder, const struct ri_object *object)
+{
+	struct pointers pointers = weigh_pointers(finder, object);
+	int good = pointers.good < POINTERS_MAX ? (int)pointers.good : POINTERS_MAX;
+	int bad = pointers.bad < POINTERS_MAX ? (int)pointers.bad : POINTERS_MAX;
+
+	return good - bad - (pointers.is_wild ? POINTERS_MAX : 0);
 }
 
 uint64_t *ri_pools_create(const struct ri_finder *finder)

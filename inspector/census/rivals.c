@@ -19,7 +19,7 @@
 #include "census/type_walk.h"
 
 #define NESTING_MAX 16
-#define LOOKS (RI_FOUND_MAGIC | RI_FOUND_GUESS)
+#define LOOKS (RI_FOUND_MAGIC | RI_FOUND_GUESS | RI_FOUND_HINT)
 
 bool ri_type_begins_with(struct ri_types *types, const struct ri_type *outer,
 			 const struct ri_type *inner)
@@ -57,16 +57,19 @@ static bool is_rival(const struct ri_finder *finder, size_t i)
 }
 
 /* How much speaks for an object. */
-static int evidence_of(const struct ri_object *object)
+static int evidence_of(struct ri_finder *finder, const struct ri_object *object)
 {
 	bool looks_alone = !(object->found & ~(uint32_t)LOOKS);
 	int score = 4 * __builtin_popcount(object->found & ~(uint32_t)LOOKS);
 
 	score += object->found & RI_FOUND_MAGIC ? 2 : 0;
+	score += object->found & RI_FOUND_HINT ? 1 : 0;
 	score -= object->state & RI_OBJECT_MAGIC_BAD ? 5 : 0;
 	score -= object->state & RI_OBJECT_COUNT_IMPOSSIBLE ? 3 : 0;
 	score -= object->state & RI_OBJECT_COUNT_DEAD ? looks_alone ? 4 : 1 : 0;
 	score -= object->state & RI_OBJECT_REMNANT ? 8 : 0;
+	if (looks_alone)
+		score += ri_pointers_balance(finder, object);
 	return score;
 }
 
@@ -79,7 +82,7 @@ struct fate {
 };
 
 /* Of rivals all but the one that more speaks for. */
-static void drop_rivals(const struct ri_finder *finder, struct fate *fate)
+static void drop_rivals(struct ri_finder *finder, struct fate *fate)
 {
 	const struct ri_object *objects = finder->objects.items;
 	uint32_t best = 0;
@@ -91,7 +94,7 @@ static void drop_rivals(const struct ri_finder *finder, struct fate *fate)
 			best = i;
 			continue;
 		}
-		if (evidence_of(&objects[i]) > evidence_of(&objects[best])) {
+		if (evidence_of(finder, &objects[i]) > evidence_of(finder, &objects[best])) {
 			loser = best;
 			best = i;
 		}

@@ -41,23 +41,23 @@ struct plan {
 struct pending {
 	uint64_t value;
 	struct ri_pointer_place place;
-	uint32_t source;          /* the object that holds it, or RI_NONE */
 	uint32_t convention;      /* of the holder, for words that a field table declares */
 	bool is_sound;            /* the holder is */
-	bool is_unconfirmed;      /* the holder is, if it is an object at all: its magic alone says so */
+	bool is_plausible;        /* see struct element */
 };
 
 typedef RI_VEC(struct ri_variable) variable_list;
 
 struct ri_traversal {
 	struct ri_finder *finder;
-	size_t objects_done;
+	uint64_t *pools;          /* while guesses are examined */
+	size_t guessed_count;     /* of finder->objects: looked at as guesses */
 	RI_VEC(uint32_t) blocks_to_do; /* indices into finder->typed */
 	RI_VEC(struct plan) plans;     /* by shape */
 	struct pending queue[BATCH];
 	size_t queued;
-	RI_VEC(struct pending) doubtful; /* put off until more is known of their holders */
-	RI_VEC(struct pending) contests; /* to blocks in which magic shows objects of another type */
+	RI_VEC(struct pending) doubtful; /* from unsound places, to be followed last */
+	RI_VEC(struct pending) contests; /* to blocks in which a magic shows something else */
 };
 
 struct ri_traversal *ri_traversal_create(struct ri_finder *finder)
@@ -229,12 +229,13 @@ static void look_up(struct ri_traversal *t, const struct pending *p)
 		if (object == RI_NONE)
 			object = ri_finder_find(finder, header, convention);
 	}
-	if (object != RI_NONE)
-		ri_finder_point_at(finder, object);
-	else if (p->is_unconfirmed)
-		*ri_push(&t->doubtful) = *p;
-	else
+	if (object == RI_NONE)
 		recognise(t, p, false);
+	else if (p->is_sound)
+		ri_finder_point_at(finder, object, type);
+	else if (p->is_plausible && !ri_finder_is_confirmed(finder, object) &&
+		 !ri_is_remnant(finder, &finder->objects.items[object], t->pools))
+		ri_finder_confirm(finder, object, RI_NONE, RI_FOUND_HINT);
 }
 
 /* What a pointer to a plain struct or to pointers says of its block. */
@@ -262,23 +263,6 @@ static bool leads_to_objects(const struct ri_slot *slot)
 static bool leads_to_numbers(const struct ri_traversal *t, const struct ri_slot *slot)
 {
 	return slot->is_to_numbers && !is_declared_owner(t->finder->shapes, slot);
-}
-
-/* Follows a pointer that was put off. */
-static void resume(struct ri_traversal *t, const struct pending *p, bool is_last)
-{
-	const struct ri_slot *slot = p->place.slot;
-
-	if (leads_to_numbers(t, slot)) {
-		if (p->is_sound)
-			ri_typed_block_contest(t->finder, p->value);
-	} else if (!leads_to_objects(slot)) {
-		claim_block(t, p);
-	} else if (is_last) {
-		recognise(t, p, true);
-	} else {
-		look_up(t, p);
-	}
 }
 
 /* Looks the queued pointers up; what that reads was prefetched when they were
@@ -316,7 +300,9 @@ struct element {
 	uint32_t object;            /* or RI_NONE */
 	uint32_t convention;        /* of an object; RI_NONE: it is none */
 	bool is_sound;              /* what it holds is certain */
-	bool is_unconfirmed;        /* see struct pending */
+	bool is_plausible;          /* its magic alone tells it, and its looks hold together: what
+				     * it says of blocks counts, and of what has a magic itself;
+				     * it finds no other objects */
 };
 
 static void follow(struct ri_traversal *t, const struct element *element, uint64_t value,
@@ -325,19 +311,21 @@ static void follow(struct ri_traversal *t, const struct element *element, uint64
 	const struct pending pending = {
 		.value = value,
 		.place = { slot, element->addr, element->type, element->type_offset },
-		.source = element->object,
 		.convention = element->convention,
-		.is_sound = element->is_sound && !slot->is_opaque,
-		.is_unconfirmed = element->is_unconfirmed,
+		.is_sound = element->is_sound || (element->is_plausible && !leads_to_objects(slot)),
+		.is_plausible = element->is_plausible,
 	};
-	bool is_numbers = leads_to_numbers(t, slot);
 
-	if (!is_numbers && leads_to_objects(slot))
+	if (leads_to_numbers(t, slot)) {
+		if (pending.is_sound)
+			ri_typed_block_contest(t->finder, value);
+	} else if (leads_to_objects(slot)) {
 		queue(t, &pending);
-	else if (element->is_unconfirmed || (!element->is_sound && !is_numbers))
+	} else if (pending.is_sound) {
+		claim_block(t, &pending);
+	} else {
 		*ri_push(&t->doubtful) = pending;
-	else
-		resume(t, &pending, false);
+	}
 }
 
 static void follow_slots(struct ri_traversal *t, const struct plan *plan,
@@ -568,7 +556,8 @@ static void follow_tables(struct ri_traversal *t, const struct ri_object *object
 	}
 }
 
-static void examine_object(struct ri_traversal *t, uint32_t index)
+/* `is_plausible`: see struct element. */
+static void examine_object(struct ri_traversal *t, uint32_t index, bool is_plausible)
 {
 	struct ri_finder *finder = t->finder;
 	const struct ri_object object = finder->objects.items[index];
@@ -579,7 +568,9 @@ static void examine_object(struct ri_traversal *t, uint32_t index)
 		.object = index,
 		.convention = type->convention,
 		.addr = ri_type_start(type, object.addr),
+		.is_plausible = is_plausible,
 	};
+	bool is_sure = ri_finder_is_confirmed(finder, index);
 	const struct plan *plan;
 	enum ri_magic_state magic;
 
@@ -595,10 +586,9 @@ static void examine_object(struct ri_traversal *t, uint32_t index)
 		return;
 	magic = ri_finder_magic(finder, type->convention, ri_finder_header(finder, &object),
 				object.type);
-	element.is_sound = (magic == RI_MAGIC_LIVE || magic == RI_MAGIC_NONE) &&
-			   object.found != RI_FOUND_GUESS;
-	element.is_unconfirmed = element.is_sound && !ri_finder_is_confirmed(finder, index);
-	add_nested(t, plan, element.addr, type->name, false, RI_FOUND_EMBEDDED);
+	element.is_sound = (magic == RI_MAGIC_LIVE || magic == RI_MAGIC_NONE) && is_sure;
+	if (is_sure || is_plausible)
+		add_nested(t, plan, element.addr, type->name, false, RI_FOUND_EMBEDDED);
 	follow_slots(t, plan, &element);
 }
 
@@ -639,6 +629,28 @@ static void examine_block(struct ri_traversal *t, uint32_t index)
 	}
 }
 
+/* Objects that nothing but their looks tells are passed over; those that more speaks for
+ * later are handed back by the finder. */
+static bool examine_objects(struct ri_traversal *t)
+{
+	struct ri_finder *finder = t->finder;
+	bool any = false;
+
+	while (finder->examined_count < finder->objects.count) {
+		uint32_t object = (uint32_t)finder->examined_count++;
+
+		if (!ri_finder_is_confirmed(finder, object))
+			continue;
+		examine_object(t, object, false);
+		any = true;
+	}
+	while (finder->confirmed.count) {
+		examine_object(t, finder->confirmed.items[--finder->confirmed.count], false);
+		any = true;
+	}
+	return any;
+}
+
 bool ri_traversal_run(struct ri_traversal *traversal)
 {
 	struct ri_finder *finder = traversal->finder;
@@ -652,13 +664,10 @@ bool ri_traversal_run(struct ri_traversal *traversal)
 			examine_block(traversal, block);
 			any = true;
 		}
-		while (traversal->objects_done < finder->objects.count) {
-			examine_object(traversal, (uint32_t)traversal->objects_done++);
-			any = true;
-		}
+		any |= examine_objects(traversal);
 		flush(traversal);
-	} while (traversal->blocks_to_do.count ||
-		 traversal->objects_done < finder->objects.count);
+	} while (traversal->blocks_to_do.count || finder->confirmed.count ||
+		 finder->examined_count < finder->objects.count);
 	return any;
 }
 
@@ -686,74 +695,72 @@ static uint32_t *list_block_objects(const struct ri_finder *finder)
 	return list;
 }
 
-/* Where nothing but a magic says that a block holds an object, and a sound pointer says
- * that it is something else, it is that.  Whether anything was new. */
-static bool settle_contests(struct ri_traversal *t)
+bool ri_traversal_settle(struct ri_traversal *traversal)
 {
-	struct ri_finder *finder = t->finder;
-	size_t count = t->contests.count;
+	struct ri_finder *finder = traversal->finder;
+	size_t count = traversal->contests.count;
 	uint32_t *objects;
 
 	if (!count)
 		return false;
 	objects = list_block_objects(finder);
 	for (size_t i = 0; i < count; i++) {
-		const struct pending p = t->contests.items[i];
-		uint32_t block = ri_finder_block(finder, p.value);
+		const struct pending *p = &traversal->contests.items[i];
+		uint32_t block = ri_finder_block(finder, p->value);
 
 		if (objects[block] == SURE_OBJECT)
 			continue;
-		block = ri_typed_block_take(finder, p.value, &p.place, objects[block]);
+		block = ri_typed_block_take(finder, p->value, &p->place, objects[block]);
 		if (block != RI_NONE)
-			*ri_push(&t->blocks_to_do) = block;
+			*ri_push(&traversal->blocks_to_do) = block;
 	}
-	t->contests.count = 0;
+	traversal->contests.count = 0;
 	free(objects);
-	return t->blocks_to_do.count > 0;
+	return traversal->blocks_to_do.count > 0;
 }
 
-bool ri_traversal_confirm(struct ri_traversal *traversal)
+/* Objects that nothing else was found to speak for. */
+static bool examine_guesses(struct ri_traversal *t)
 {
-	size_t kept = 0, count = traversal->doubtful.count;
+	struct ri_finder *finder = t->finder;
 	bool any = false;
 
-	for (size_t i = 0; i < count; i++) {
-		struct pending p = traversal->doubtful.items[i];
+	if (t->guessed_count == finder->objects.count)
+		return false;
+	t->pools = ri_pools_create(finder);
+	for (; t->guessed_count < finder->objects.count; t->guessed_count++) {
+		uint32_t i = (uint32_t)t->guessed_count;
+		const struct ri_object *object = &finder->objects.items[i];
 
-		if (!p.is_unconfirmed || !ri_finder_is_confirmed(traversal->finder, p.source)) {
-			traversal->doubtful.items[kept++] = p;
+		if (ri_finder_is_confirmed(finder, i))
 			continue;
-		}
-		p.is_unconfirmed = false;
-		resume(traversal, &p, false);
+		examine_object(t, i, object->found != RI_FOUND_GUESS &&
+					     !ri_is_remnant(finder, object, t->pools));
 		any = true;
 	}
-	/* what was put off once more meanwhile */
-	for (size_t i = count; i < traversal->doubtful.count; i++)
-		traversal->doubtful.items[kept++] = traversal->doubtful.items[i];
-	traversal->doubtful.count = kept;
-	return any || settle_contests(traversal);
+	flush(t);
+	ri_pools_destroy(finder, t->pools);
+	t->pools = NULL;
+	return any;
 }
 
-/* An object that its magic alone tells to the end is taken for one where its looks hold
- * together: for what its pointers make of blocks, but they find no objects. */
-bool ri_traversal_guess(struct ri_traversal *traversal)
+static bool follow_doubtful(struct ri_traversal *t)
 {
-	struct ri_finder *finder = traversal->finder;
-	size_t count = traversal->doubtful.count;
-	uint64_t *pools = count ? ri_pools_create(finder) : NULL;
+	size_t count = t->doubtful.count;
 
 	for (size_t i = 0; i < count; i++) {
-		struct pending p = traversal->doubtful.items[i];
+		const struct pending p = t->doubtful.items[i];
 
-		p.is_sound = p.is_unconfirmed && !leads_to_objects(p.place.slot) &&
-			     !ri_is_remnant(finder, &finder->objects.items[p.source], pools);
-		resume(traversal, &p, true);
+		if (leads_to_objects(p.place.slot))
+			recognise(t, &p, true);
+		else
+			claim_block(t, &p);
 	}
-	traversal->doubtful.count = 0;
-	if (!count)
-		return false;
-	ri_pools_destroy(finder, pools);
-	settle_contests(traversal);
-	return true;
+	t->doubtful.count = 0;
+	return count > 0;
+}
+
+bool ri_traversal_guess(struct ri_traversal *traversal)
+{
+	return examine_guesses(traversal) || follow_doubtful(traversal);
 }

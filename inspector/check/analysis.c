@@ -163,8 +163,23 @@ static void recognise(const struct ri_analysis *analysis, struct ri_lost *lost)
 	free(wanted);
 }
 
+static int compare_addresses(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void add_stale(struct ri_lost *known, const struct ri_lost *found)
+{
+	for (size_t i = 0; i < found->stale.count; i++)
+		*ri_push(&known->stale) = found->stale.items[i];
+	if (found->stale.count)
+		qsort(known->stale.items, known->stale.count, sizeof(uint64_t), compare_addresses);
+}
+
 /* Everything that is found in memory: blocks, objects, holders, graph; again while lost
- * objects show.  What the census before the last one could not do does not count. */
+ * objects or stale ones show.  What the census before the last one could not do does not count. */
 static void take_census(struct ri_analysis *analysis, unsigned thread_count, double *since)
 {
 	struct ri_lost known = { 0 };
@@ -180,11 +195,13 @@ static void take_census(struct ri_analysis *analysis, unsigned thread_count, dou
 					       analysis->population, analysis->graph };
 		struct ri_lost *lost = ri_lost_find(&input, i == CENSUS_MAX);
 
+		if (i < CENSUS_MAX)
+			ri_stale_find(&input, analysis->holders, lost);
 		end_stage(analysis, "lost", since);
 		if (i < CENSUS_MAX)
 			recognise(analysis, lost);
 		end_stage(analysis, "recognition", since);
-		if (!lost->objects.count) {
+		if (!lost->objects.count && !lost->stale.count) {
 			ri_lost_tell(lost, &input, &gaps);
 			ri_holders_tell_backs(analysis->holders, analysis->population,
 					      analysis->shapes, &gaps);
@@ -193,6 +210,7 @@ static void take_census(struct ri_analysis *analysis, unsigned thread_count, dou
 		}
 		for (size_t k = 0; k < lost->objects.count; k++)
 			*ri_push(&known.objects) = lost->objects.items[k];
+		add_stale(&known, lost);
 		ri_lost_destroy(lost);
 		drop_census(analysis);
 		ri_gaps_deinit(&gaps);
@@ -200,6 +218,7 @@ static void take_census(struct ri_analysis *analysis, unsigned thread_count, dou
 		take_census_with(analysis, &known, thread_count, &gaps, since);
 	}
 	ri_vec_deinit(&known.objects);
+	ri_vec_deinit(&known.stale);
 	ri_gaps_move(&analysis->gaps, &gaps);
 }
 

@@ -185,12 +185,14 @@ static bool fits_rule(const struct ri_analysis *analysis, const struct ri_group_
 }
 
 /* The group that one of the back pointers of `o` names, while no group chains it whose
- * members have that pointer; RI_NONE if there is none. */
+ * members have that pointer; RI_NONE if there is none.  Where there are several, one that was
+ * walked whole: in a damaged one the object may be after all. */
 static uint32_t find_lost_group(const struct ri_analysis *analysis,
 				const struct back_targets *targets, uint32_t o)
 {
 	const struct ri_population *population = analysis->population;
 	const struct ri_object *object = &population->objects[o];
+	uint32_t damaged = RI_NONE;
 
 	for (size_t i = 0; i < targets->rules.count; i++) {
 		struct back_target key = { .rule = targets->rules.items[i] };
@@ -208,10 +210,12 @@ static uint32_t find_lost_group(const struct ri_analysis *analysis,
 		key.value = (uint64_t)value;
 		found = bsearch(&key, targets->items, targets->count, sizeof(key),
 				compare_back_targets);
-		if (found)
+		if (found && !is_damaged(&population->groups[found->group]))
 			return found->group;
+		if (found)
+			damaged = found->group;
 	}
-	return RI_NONE;
+	return damaged;
 }
 
 static void report_by_rule(const struct ri_check *check, const struct ri_analysis *analysis,
@@ -279,12 +283,15 @@ static uint32_t orphaned_from(const struct ri_analysis *analysis,
 			      const struct back_targets *targets, uint32_t object)
 {
 	const struct ri_population *population = analysis->population;
-	uint32_t group = population->back_group ? population->back_group[object] : RI_NONE;
+	uint32_t group = population->back_group ? population->back_group[object] : RI_NONE, other;
 
-	if (group != RI_NONE && !(population->groups[group].state & RI_GROUP_HEAD_FREED) &&
-	    !is_chained_with_back(analysis, object))
+	if (group != RI_NONE && (population->groups[group].state & RI_GROUP_HEAD_FREED ||
+				 is_chained_with_back(analysis, object)))
+		group = RI_NONE;
+	if (group != RI_NONE && !is_damaged(&population->groups[group]))
 		return group;
-	return targets->count ? find_lost_group(analysis, targets, object) : RI_NONE;
+	other = targets->count ? find_lost_group(analysis, targets, object) : RI_NONE;
+	return other != RI_NONE ? other : group;
 }
 
 static void run_orphan(const struct ri_check *check, const struct ri_analysis *analysis,

@@ -69,6 +69,21 @@ static void collect_fields(int o)
 	}
 }
 
+static bool is_broken(const struct group *group, int head)
+{
+	for (int i = 0; i < broken_count; i++)
+		if (broken[i].group == group && broken[i].head == head)
+			return true;
+	return false;
+}
+
+/* Whether a walk along the group gets to all members: a chain without way back ends where it
+ * is broken. */
+static bool is_walked(const struct group *group, int head)
+{
+	return group->kind != SLIST || !is_broken(group, head);
+}
+
 /* Which objects can be told from mere memory: by a group, by a typed pointer from one that is
  * sure itself, or by their magic, which alone makes none sure. */
 static void find_known(void)
@@ -80,7 +95,9 @@ static void find_known(void)
 
 		object->is_sure = false;
 		for (int l = 0; l < LINKS_MAX; l++)
-			object->is_sure |= object->head[l] != NONE;
+			object->is_sure |=
+				object->head[l] != NONE &&
+				is_walked(group_of_link(object->type, l), object->head[l]);
 		object->is_known = object->is_sure || type_of(object)->magic_offset != NONE;
 	}
 	while (any) {
@@ -99,14 +116,6 @@ static void find_known(void)
 				target->is_sure = any = true;
 		}
 	}
-}
-
-static bool is_broken(const struct group *group, int head)
-{
-	for (int i = 0; i < broken_count; i++)
-		if (broken[i].group == group && broken[i].head == head)
-			return true;
-	return false;
 }
 
 /* The words that the program knows of: edges from objects and from roots. */

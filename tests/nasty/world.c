@@ -459,8 +459,7 @@ static bool may_be_lost_member(const struct object *object)
 /* What is behind a break of a chain without way back is not in it for anybody to see. */
 static bool is_in_lost_part(const struct fault *fault)
 {
-	return fault->group && fault->group->kind == SLIST &&
-	       is_broken(fault->group, fault->head);
+	return fault->group && !is_walked(fault->group, fault->head);
 }
 
 static void print_faults(void)
@@ -478,6 +477,9 @@ static void print_faults(void)
 			    (fault->count >= 0 && (long)victim->certain <= fault->count))
 				fault->is_masked = true;
 		}
+		/* then all that shows is that it is not where it says */
+		if (is_in_lost_part(fault) && !strcmp(fault->codes, "wrong-group"))
+			fault->codes = "wrong-group,orphan";
 		printf("FAULT %s %s %s ", fault->name, fault->is_masked ? "masked" : "sure",
 		       fault->codes);
 		for (int a = 0; a < FAULT_ADDRS && fault->addrs[a]; a++)

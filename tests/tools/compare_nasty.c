@@ -113,11 +113,16 @@ static bool match(struct truth *truth, const json_t *finding)
 	return any;
 }
 
-static void print_false(const json_t *finding)
+/* Of findings that are false for one cause there are often thousands. */
+enum { FALSE_PRINTED_MAX = 20 };
+
+static void print_false(const json_t *finding, size_t *printed)
 {
 	json_t *line;
 	size_t i;
 
+	if (++*printed > FALSE_PRINTED_MAX)
+		return;
 	printf("false: %s %s %s group %s: %s\n", text_of(finding, "code"),
 	       text_of(finding, "address"), text_of(finding, "type"), text_of(finding, "group"),
 	       text_of(finding, "summary"));
@@ -131,7 +136,7 @@ int main(int argc, char **argv)
 	json_error_t error;
 	struct truth truth;
 	bool is_right = true, any = false;
-	size_t i;
+	size_t i, printed = 0;
 
 	if (argc != 4)
 		errx(2, "usage: compare_nasty TRUTH REPORT STATUS");
@@ -150,9 +155,11 @@ int main(int argc, char **argv)
 		any = true;
 		if (match(&truth, finding))
 			continue;
-		print_false(finding);
+		print_false(finding, &printed);
 		is_right = false;
 	}
+	if (printed > FALSE_PRINTED_MAX)
+		printf("and %zu false ones more\n", printed - FALSE_PRINTED_MAX);
 	for (i = 0; i < truth.count; i++) {
 		const struct fault *fault = &truth.faults[i];
 
