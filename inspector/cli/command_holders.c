@@ -329,7 +329,8 @@ const struct ri_command ri_command_why = {
 	.summary = "the shortest path from a root to the object at ADDR",
 	.help = "Says whether a variable, a stack or a register leads to the object, over owners "
 		"that are certain if there is such a path, else over possible ones, else over "
-		"borrowed pointers, and prints it step by step. For a leaked object: the leak "
+		"borrowed pointers, and prints it step by step. A word on a stack is told with its "
+		"frame and the local variable there. For a leaked object: the leak "
 		"root that it hangs on.\n"
 		"ADDR is a number, or the name of a variable or symbol: one that is a counted "
 		"object means that object, a pointer to one means the object it points at.",
