@@ -13,7 +13,8 @@
 #
 # Times are medians (default of 5 runs; 3 of gdb's census), with the core in the page
 # cache and all that is compared next to each other in each run.  Seconds differ from
-# machine to machine and with what else runs there: the ratios are what may be compared.
+# machine to machine and with what else runs there: the ratios are what may be compared,
+# and where other work runs too, those of CPU times (against the read's CPU time) alone.
 set -u
 export LC_ALL=C
 runs=5
@@ -92,8 +93,8 @@ stage() { # NAME STAGE
 	awk -v n="$2" '$1 == "stage" && $2 == n { print $3 }' "$work/$1.stages" | median
 }
 
-row() { # NAME SECONDS
-	awk -v name="$1" -v t="$2" -v read="$read" \
+row() { # NAME SECONDS READ-SECONDS
+	awk -v name="$1" -v t="$2" -v read="$3" \
 		'BEGIN { printf "%-22s %10.4f %10.1f\n", name, t, t / read }'
 }
 
@@ -102,20 +103,25 @@ ratio() { # NAME A B
 }
 
 print_stages() {
-	local name
+	local name read cpu
+
+	read=$(median_of read 1)
+	cpu=$(median_of read 2)
 
 	printf '%-22s %10s %10s\n' '' seconds 'x read'
-	row 'pure read' "$read"
+	row 'pure read' "$read" "$read"
+	row 'its CPU time' "$cpu" "$cpu"
 	for name in $(awk '$1 == "stage" { print $2 }' "$work/audit.stages" |
 		awk '!seen[$0]++'); do
-		row "$name" "$(stage audit "$name")"
+		row "$name" "$(stage audit "$name")" "$read"
 	done
-	row 'whole process' "$(median_of audit 1)"
-	row 'its CPU time' "$(median_of audit 2)"
-	row 'whole, one thread' "$(median_of single 1)"
-	row 'its CPU time' "$(median_of single 2)"
+	row 'whole process' "$(median_of audit 1)" "$read"
+	row 'its CPU time' "$(median_of audit 2)" "$cpu"
+	row 'whole, one thread' "$(median_of single 1)" "$read"
+	row 'its CPU time' "$(median_of single 2)" "$cpu"
 	row 'discovery and census' "$(awk '$1 == "stage" { s[$2] = $3; if ($2 == "holders")
-		print s["heap"] + s["population"] + s["holders"] }' "$work/audit.stages" | median)"
+		print s["heap"] + s["population"] + s["holders"] }' "$work/audit.stages" | median)" \
+		"$read"
 }
 
 # Per holder, against the first workload: 1 where the census is linear in what it finds.
@@ -157,16 +163,14 @@ measure() { # WORKLOAD
 	n=${n%+*}
 	[ "$kind" != "$1" ] || kind=
 	[ "$mib" != "$n" ] || mib=
-	rm -f "$work"/*.runs "$work"/*.stages "$work/reads"
+	rm -f "$work"/*.runs "$work"/*.stages
 	make_core "$n" ${mib:+-b $mib} || return 1
 	size=$(stat -c %s "$work/core")
 	for ((i = 0; i <= runs; i++)); do # the first one warms up
-		"$tools/pureread" "$work/core" >"$work/read" || return 1
-		[ $i = 0 ] || cut -d ' ' -f 1 "$work/read" >>"$work/reads"
+		timed $i read "$tools/pureread" "$work/core"
 		audit $i audit && audit $i single --threads=1 || return 1
 		timed $i load gdb -q -nx -batch "$program" "$work/core"
 	done
-	read=$(median <"$work/reads")
 	printf '\n%d objects%s, core of %d bytes\n' "$n" "${mib:+ and $mib MiB of ballast}" "$size"
 	print_stages
 	median_of audit 3 | awk -v size="$size" -v n="$n" '{
