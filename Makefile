@@ -284,4 +284,5 @@ uninstall: ## remove what `make install` put there
 	@for d in $(own_folders); do \
 		[ ! -d $$d ] || rmdir --ignore-fail-on-non-empty $$d; done
 
--include $(shell [ -d $(BUILD) ] && find $(BUILD) -name '*.d' -type f)
+# (what check-real builds below $(BUILD)/real is not ours)
+-include $(shell [ -d $(BUILD) ] && find $(BUILD) -path $(BUILD)/real -prune -o -name '*.d' -type f -print)
