@@ -223,6 +223,15 @@ run-unit:
 		echo "  TEST    $$t"; ./$$t || failed="$$failed $$t"; done; \
 	[ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
 
+# A build of its own, with the sanitizers; fixtures and tools belong to it.
+LEAKS_BUILD ?= $(BUILD)-asan
+.PHONY: check-leaks build-leaks
+check-leaks: ## see with sanitizers that the tool leaks nothing, whatever it reads
+	@$(MAKE) --no-print-directory $(jobs) build-leaks BUILD=$(LEAKS_BUILD) \
+		SANITIZE=address,undefined
+	@sh tests/check.sh $(LEAKS_BUILD)/check 'leaks=bash tests/leaks.sh $(LEAKS_BUILD)'
+build-leaks: all $(tool_programs) $(fixture_names:%=$(BUILD)/fixtures/O2/%)
+
 # A build of its own, with clang's libFuzzer.
 FUZZ_SECONDS ?= 60
 FUZZ_BUILD ?= $(BUILD)-fuzz

@@ -6,12 +6,13 @@
 # at random.  Each of the thousand runs must end by itself, with a status of its own, in its time
 # and with its memory.
 #
-# usage: corrupt.sh [--trials=N] [--seed=N] BUILD
+# usage: corrupt.sh [--trials=N] [--every=N] [--seed=N] BUILD
 set -u
-trials=60 seed=1
+trials=60 seed=1 every=1
 while [ $# -gt 1 ]; do
 	case $1 in
 	--trials=*) trials=${1#*=} ;;
+	--every=*) every=${1#*=} ;; # of what is planned
 	--seed=*) seed=${1#*=} ;;
 	*) echo "corrupt.sh: no option $1" >&2; exit 2 ;;
 	esac
@@ -39,7 +40,7 @@ plan() {
 	local kind=$1 file=$2
 
 	shift 2
-	"$build/tests/tools/corrupt" --plan=$kind "$file" -- \
+	"$build/tests/tools/corrupt" --plan=$kind --every=$every "$file" -- \
 		"$build/refinspect" $limits "$@" || status=1
 }
 

@@ -43,6 +43,7 @@ struct service {
 	const struct ri_options *options;
 	struct ri_analysis *analysis;
 	int socket, output;
+	char *line; /* the request; here, where a command's child still has it when it ends */
 };
 
 /* A name that would not stand on a line as it is cannot be typed either. */
@@ -155,6 +156,7 @@ static void serve(struct service *service)
 {
 	char *line = ri_malloc(MAX_LINE_BYTES + 1);
 
+	service->line = line;
 	for (;;) {
 		ssize_t length = recv(service->socket, line, MAX_LINE_BYTES + 1, 0);
 		int status;

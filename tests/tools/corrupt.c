@@ -9,6 +9,7 @@
  *		--trial=N    only this one
  *		--keep=FILE  of the last trial made
  *		--plan=KIND  instead of at random: all damage of this kind, see damage.h
+ *		--every=N    of these only each Nth
  *		--never-clean  status 0 is wrong: the undamaged FILE has findings
  *
  * Each trial damages a copy of FILE and runs the command, in which a word `@` (or
@@ -42,7 +43,7 @@
 enum { TRIAL_SECONDS = 60, COMPLAINT_BYTES = 2000 };
 
 struct options {
-	unsigned trials;
+	unsigned trials, every;
 	uint64_t seed;
 	long trial; /* -1: all */
 	const char *keep, *file;
@@ -346,6 +347,7 @@ static void parse(int argc, char **argv, struct options *options)
 		{ "trial", required_argument, NULL, 't' },
 		{ "keep", required_argument, NULL, 'k' },
 		{ "plan", required_argument, NULL, 'p' },
+		{ "every", required_argument, NULL, 'e' },
 		{ "never-clean", no_argument, NULL, 'c' },
 		{ NULL, 0, NULL, 0 },
 	};
@@ -365,6 +367,9 @@ static void parse(int argc, char **argv, struct options *options)
 		case 'k':
 			options->keep = optarg;
 			break;
+		case 'e':
+			options->every = (unsigned)strtoul(optarg, NULL, 10);
+			break;
 		case 'p':
 			options->plan = find_plan(optarg);
 			options->trials = UINT32_MAX;
@@ -383,7 +388,7 @@ static void parse(int argc, char **argv, struct options *options)
 
 int main(int argc, char **argv)
 {
-	struct options options = { .trials = 100, .seed = 1, .trial = -1 };
+	struct options options = { .trials = 100, .every = 1, .seed = 1, .trial = -1 };
 	unsigned passed = 0, failed = 0, statuses[4] = { 0 };
 	bool is_over = false;
 	char *path;
@@ -391,7 +396,8 @@ int main(int argc, char **argv)
 	parse(argc, argv, &options);
 	path = options.keep ? ri_strdup(options.keep)
 			    : ri_format("/tmp/refinspect-corrupt.%d", (int)getpid());
-	for (unsigned trial = 0; trial < options.trials && !is_over; trial++)
+	for (unsigned trial = 0; trial < options.trials && !is_over;
+	     trial += options.every ? options.every : 1)
 		if (options.trial < 0 || trial == (unsigned long)options.trial) {
 			if (!make_trial(&options, path, trial, statuses, &is_over))
 				failed++;
