@@ -185,6 +185,7 @@ check_steps = \
 	'install=bash tests/install.sh $(BUILD)' \
 	'workload=bash tests/workload.sh $(BUILD)' \
 	'cpython=bash tests/run-cpython $(BUILD)' \
+	'cpython-mutate=bash tests/run-cpython --mutate $(BUILD)' \
 	'mutate=bash tests/mutate.sh $(BUILD)' \
 	'nasty=CC="$(CC)" bash tests/run-nasty $(BUILD)' \
 	'real=bash tests/run-real $(BUILD) shared_ptr'

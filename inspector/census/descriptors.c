@@ -265,13 +265,16 @@ static const struct ri_type *find_struct(struct ri_finder *finder, const char *n
 
 static uint32_t add_described_type(struct ri_finder *finder, struct ri_counted_type *described)
 {
-	uint32_t index = find_same_type(finder, described);
+	bool is_object =
+		finder->layout->conventions.items[described->convention].descriptor.meta.is_present;
+	/* names that a program gives at run time are not those of its structs */
+	uint32_t index = is_object ? RI_NONE : find_same_type(finder, described);
 
 	if (index != RI_NONE) {
 		finder->types.items[index].descriptor = described->descriptor;
 		return index;
 	}
-	if (!finder->layout->conventions.items[described->convention].descriptor.meta.is_present)
+	if (!is_object)
 		described->type = find_struct(finder, described->name, described->size_bytes);
 	described->name = unique_name(finder, described);
 	index = ri_finder_add_type(finder, described);

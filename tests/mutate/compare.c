@@ -88,10 +88,13 @@ static void compare_object(struct comparison *c, uint32_t o)
 	uint32_t certain_now = c->after->holders->certain[o];
 	uint32_t possible_now = c->after->holders->possible[o];
 
-	if (x->addr != y->addr || strcmp(before->types[x->type].name, after->types[y->type].name))
+	if (x->addr != y->addr ||
+	    (!(c->mutation->loses_type && o == c->mutation->object) &&
+	     strcmp(before->types[x->type].name, after->types[y->type].name)))
 		differ(c, "%s 0x%" PRIx64 " has become %s 0x%" PRIx64,
 		       before->types[x->type].name, x->addr, after->types[y->type].name, y->addr);
-	if (certain_now > certain || certain - certain_now > c->held[o] ||
+	if (certain_now > certain ||
+	    (certain - certain_now > c->held[o] && !c->mutation->loses_type) ||
 	    certain_now + possible_now != certain + possible)
 		differ(c, "0x%" PRIx64 ": %u certain and %u possible holders, not %u and %u",
 		       x->addr, certain_now, possible_now, certain, possible);

@@ -317,11 +317,14 @@ bool edit_make_link_to_head(struct sound *sound, struct mutation *m)
 
 bool edit_make_link_unaligned(struct sound *sound, struct mutation *m)
 {
+	uint64_t tag = 0;
 	struct link link;
 
 	if (!draw_link(sound, m, &link) ||
 	    !ri_image_read_u64(sound->analysis->target->image, m->addr, &m->value))
 		return false;
-	m->value += 1 + sound_draw(sound, 7);
-	return true;
+	/* tag bits are no part of the address */
+	tag = rule_of(sound->analysis, link.group)->tag_mask;
+	m->value ^= (1 + sound_draw(sound, 7)) & ~tag;
+	return is_new_value(sound, m);
 }

@@ -79,6 +79,19 @@ static const struct ri_convention *convention_of(const struct ri_analysis *analy
 			.items[analysis->population->types[object->type].convention];
 }
 
+static bool is_described(const struct ri_analysis *analysis, uint32_t o)
+{
+	return convention_of(analysis, &analysis->population->objects[o])
+		->descriptor.meta.is_present;
+}
+
+/* Whether the object is known without its looks: one that describes itself and is in no
+ * group is no object without a live count and a descriptor. */
+static bool is_known_anyway(const struct ri_analysis *analysis, uint32_t o)
+{
+	return !is_described(analysis, o) || edit_is_member(analysis->population, o);
+}
+
 /* The finding is `code` about object `o`, whose header's `field` is edited. */
 static void edit_object(struct sound *sound, struct mutation *m, uint32_t o,
 			    const struct ri_field *field, const char *code)
@@ -110,7 +123,9 @@ static bool edit_count(struct sound *sound, struct mutation *m, uint32_t o, uint
 	const struct ri_count_rule *rule = &convention_of(sound->analysis, object)->counts[0];
 
 	if (rule->mask != UINT64_MAX || rule->shift || rule->is_negative || rule->bias ||
-	    rule->field.bit_size || rule->plus.is_present)
+	    rule->field.bit_size || rule->plus.is_present ||
+	    object->state & RI_OBJECT_IGNORE ||
+	    (state != RI_COUNT_LIVE && !is_known_anyway(sound->analysis, o)))
 		return false;
 	edit_object(sound, m, o, &rule->field, code);
 	m->value = raw;
@@ -122,6 +137,9 @@ static bool make_surplus(struct sound *sound, struct mutation *m, uint64_t step)
 	uint32_t o = sound_draw_object(sound);
 	const struct ri_holders *holders = sound->analysis->holders;
 
+	/* a static one may have a reference more than its holders */
+	if (sound->analysis->population->objects[o].state & RI_OBJECT_STATIC)
+		return false;
 	return edit_count(sound, m, o, holders->certain[o] + holders->possible[o] + step,
 			  "surplus", RI_COUNT_LIVE);
 }
@@ -239,8 +257,11 @@ static bool make_bad_type(struct sound *sound, struct mutation *m)
 		&convention_of(sound->analysis, &sound->analysis->population->objects[o])
 			 ->descriptor;
 
-	if (!rule->is_present)
+	if (!rule->is_present || !is_known_anyway(sound->analysis, o) ||
+	    sound->analysis->population->objects[o].state & RI_OBJECT_IGNORE)
 		return false;
+	/* without its descriptor, what it holds is not known for certain */
+	m->object_dies = m->loses_type = is_described(sound->analysis, o);
 	edit_object(sound, m, o, &rule->field, "bad-type");
 	m->value = sound_draw(sound, 2) ? sound_draw_poison(sound) : sound_draw_unmapped(sound);
 	return true;
@@ -256,11 +277,16 @@ static bool draw_owner(struct sound *sound, uint32_t o, uint64_t but, uint64_t *
 	const struct ri_analysis *analysis = sound->analysis;
 	const struct ri_holders *holders = analysis->holders;
 	uint64_t count = holders->in_first[o + 1] - holders->in_first[o], edge;
+	const char *name;
 
 	if (!count)
 		return false;
 	edge = holders->in_edges[holders->in_first[o] + sound_draw(sound, count)];
 	if (edge == but || holders->edges[edge].flags || holders->edges[edge].word == RI_NONE)
+		return false;
+	/* the pointer to a descriptor that is owned: without it the object has no type */
+	name = analysis->shapes->classes.items[holders->edges[edge].class_index].name;
+	if (strlen(name) > 7 && !strcmp(name + strlen(name) - 7, ".(type)"))
 		return false;
 	*ret_word = ri_holders_word_addr(holders, analysis->population, analysis->heap, edge);
 	return *ret_word;
@@ -276,6 +302,15 @@ static void edit_owner(struct sound *sound, struct mutation *m, uint32_t o, uint
 	m->loses_owner = o;
 }
 
+/* Whether one owner less may be no surplus: others may own, or the object is static. */
+static bool has_slack(const struct ri_analysis *analysis, uint32_t o)
+{
+	const struct ri_object *object = &analysis->population->objects[o];
+	uint64_t most = (uint64_t)analysis->holders->certain[o] + analysis->holders->possible[o];
+
+	return object->state & RI_OBJECT_STATIC || object->count != (int64_t)most;
+}
+
 /* Another path keeps the object: the shortest one does not lead through the word. */
 static bool make_lost_reference(struct sound *sound, struct mutation *m)
 {
@@ -284,7 +319,7 @@ static bool make_lost_reference(struct sound *sound, struct mutation *m)
 	uint64_t *path, word;
 	bool is_found;
 
-	if (sound->analysis->holders->certain[o] < 2)
+	if (sound->analysis->holders->certain[o] < 2 || has_slack(sound->analysis, o))
 		return false;
 	path = ri_graph_path(sound->analysis->holders, o, RI_EDGE_LINK | RI_EDGE_BORROWS, &length);
 	is_found = length && draw_owner(sound, o, path[length - 1], &word);

@@ -6,10 +6,12 @@
  *	mutate [options] CORE
  *		--profile=FILE   a profile of the user's (repeatable)
  *		--trials=N       of each kind of edit (default 100)
+ *		--at-most=N      of each code: kinds that give one take turns
  *		--seed=N         of the random places; printed
  *		--kind=NAME      only this kind of edit
  *		--trial=N        only this trial of each kind
  *		--jobs=N         so many at a time (default: processors)
+ *		--gaps           no finding before any edit is enough: gaps may stand
  *		--require=CODE   fail unless at least --trials were made that must
  *		                 give CODE (a list with commas)
  *		--self-test      instead: see that wrong expectations make trials fail
@@ -60,12 +62,13 @@ static const char *const sabotage_names[SABOTAGES] = {
 struct options {
 	const char *core;
 	RI_VEC(const char *) profiles; /* ends with null */
-	unsigned trials, jobs;
+	unsigned trials, jobs, at_most; /* at_most 0: no limit */
 	uint64_t seed;
 	const char *kind;
 	long trial;              /* -1: all */
 	const char *required;
 	bool is_self_test;
+	bool has_gaps;
 };
 
 /* Shared by all workers. */
@@ -270,11 +273,17 @@ static bool trial_is_right(struct worker *worker, const struct mutation *origina
 	return WIFEXITED(status) && !WEXITSTATUS(status);
 }
 
-static void count_code(struct results *results, const char *code)
+/* Counts a trial that must give `code`; false where there were enough of them. */
+static bool count_code(struct results *results, const char *code, unsigned at_most)
 {
-	for (size_t i = 0; ri_checks[i] && i < CODES_MAX; i++)
-		if (!strcmp(ri_checks[i]->code, code))
-			__atomic_add_fetch(&results->codes[i], 1, __ATOMIC_RELAXED);
+	for (size_t i = 0; ri_checks[i] && i < CODES_MAX; i++) {
+		if (strcmp(ri_checks[i]->code, code) != 0)
+			continue;
+		if (at_most && __atomic_load_n(&results->codes[i], __ATOMIC_RELAXED) >= at_most)
+			return false;
+		__atomic_add_fetch(&results->codes[i], 1, __ATOMIC_RELAXED);
+	}
+	return true;
 }
 
 static void count_result(struct results *results, unsigned kind, bool is_right)
@@ -313,7 +322,8 @@ static bool make_trial(struct worker *worker, unsigned kind, unsigned trial)
 	}
 	snprintf(title, sizeof(title), "--seed=%" PRIu64 " --kind=%s --trial=%u",
 		 worker->options->seed, edit_kinds[kind].name, trial);
-	count_code(worker->results, mutation.code);
+	if (!count_code(worker->results, mutation.code, worker->options->at_most))
+		return true;
 	if (worker->options->is_self_test)
 		self_test_trial(worker, kind, &mutation, title);
 	else
@@ -326,11 +336,30 @@ static bool make_trial(struct worker *worker, unsigned kind, unsigned trial)
  * Workers
  */
 
-static bool is_clean(const struct ri_analysis *analysis)
+static bool is_clean(const struct ri_analysis *analysis, bool has_gaps)
 {
 	for (size_t i = 0; i < analysis->findings->count; i++)
 		printf("before any edit: %s\n", analysis->findings->items[i].summary);
-	return !analysis->findings->count && ri_analysis_verdict(analysis) == RI_VERDICT_CLEAN;
+	return !analysis->findings->count &&
+	       (has_gaps || ri_analysis_verdict(analysis) == RI_VERDICT_CLEAN);
+}
+
+/* Reads, once for all trials, what the population needs of the debug information. */
+static void read_ahead(const struct ri_analysis *opened)
+{
+	struct ri_gaps gaps;
+	struct ri_shapes *shapes = ri_shapes_create(opened->layout, opened->types);
+	struct ri_population *population;
+	struct ri_heap *heap;
+
+	ri_gaps_init(&gaps);
+	heap = ri_heap_create(opened->target, opened->modules, &gaps);
+	population = ri_population_create(opened->target, opened->modules, opened->types, heap,
+					  opened->layout, NULL, shapes, &gaps);
+	ri_population_destroy(population);
+	ri_heap_destroy(heap);
+	ri_shapes_destroy(shapes);
+	ri_gaps_deinit(&gaps);
 }
 
 static void open_worker(struct worker *worker)
@@ -350,25 +379,24 @@ static void open_worker(struct worker *worker)
 		error = ri_analysis_open(&options, &worker->opened);
 	if (error)
 		errx(2, "%s: %s", worker->options->core, error->message);
-	if (!is_clean(worker->before))
+	if (!is_clean(worker->before, worker->options->has_gaps))
 		errx(2, "%s: not clean before any edit", worker->options->core);
+	read_ahead(worker->opened);
 }
 
 __attribute__((noreturn)) static void run_worker(const struct options *options,
 						 struct results *results, unsigned number)
 {
 	struct worker worker = { .options = options, .results = results };
+	bool has_no_place[KINDS_MAX] = { false };
 
 	open_worker(&worker);
-	for (unsigned kind = 0; edit_kinds[kind].name; kind++) {
-		if (options->kind && strcmp(options->kind, edit_kinds[kind].name))
-			continue;
-		for (unsigned trial = 0; trial < options->trials; trial++)
-			if ((options->trial < 0 || trial == (unsigned long)options->trial) &&
-			    (kind + trial) % options->jobs == number &&
-			    !make_trial(&worker, kind, trial))
-				break;
-	}
+	for (unsigned trial = 0; trial < options->trials; trial++)
+		for (unsigned kind = 0; edit_kinds[kind].name; kind++)
+			if ((!options->kind || !strcmp(options->kind, edit_kinds[kind].name)) &&
+			    (options->trial < 0 || trial == (unsigned long)options->trial) &&
+			    (kind + trial) % options->jobs == number && !has_no_place[kind])
+				has_no_place[kind] = !make_trial(&worker, kind, trial);
 	fflush(stdout);
 	_exit(0);
 }
@@ -409,7 +437,7 @@ static unsigned count_missing(const struct options *options, const struct result
 		for (size_t i = 0; ri_checks[i] && i < CODES_MAX; i++)
 			if (!strcmp(ri_checks[i]->code, code))
 				made = results->codes[i];
-		if (made >= options->trials)
+		if (made >= (options->at_most ? options->at_most : options->trials))
 			continue;
 		printf("%s: only %u trials\n", code, made);
 		missing++;
@@ -445,7 +473,7 @@ static void parse(int argc, char **argv, struct options *options)
 		{ "seed", required_argument, NULL, 's' },    { "kind", required_argument, NULL, 'k' },
 		{ "trial", required_argument, NULL, 't' },   { "jobs", required_argument, NULL, 'j' },
 		{ "require", required_argument, NULL, 'r' }, { "self-test", no_argument, NULL, 'x' },
-		{ NULL, 0, NULL, 0 },
+		{ "at-most", required_argument, NULL, 'm' }, { "gaps", no_argument, NULL, 'g' },	     { NULL, 0, NULL, 0 },
 	};
 	int c;
 
@@ -471,6 +499,12 @@ static void parse(int argc, char **argv, struct options *options)
 			break;
 		case 'r':
 			options->required = optarg;
+			break;
+		case 'm':
+			options->at_most = (unsigned)strtoul(optarg, NULL, 10);
+			break;
+		case 'g':
+			options->has_gaps = true;
 			break;
 		case 'x':
 			options->is_self_test = true;

@@ -34,6 +34,7 @@ struct mutation {
 	uint32_t object, group;
 	bool object_dies;        /* what the object holds is certainly held no more */
 	uint32_t loses_owner;    /* the object that one certain owner holds no more, or RI_NONE */
+	bool loses_type;         /* the edited object describes itself, and has no type then */
 	bool may_lose_more;      /* it is leaked then, and others with it may be */
 };
 
