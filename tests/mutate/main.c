@@ -198,7 +198,13 @@ static bool draw_mutation(struct sound *sound, unsigned kind, struct mutation *m
 static void spoil(struct worker *worker, struct mutation *mutation, enum sabotage sabotage)
 {
 	const struct ri_population *population = worker->before->population;
-	uint32_t other = mutation->object ? 0 : 1;
+	uint32_t other = 0;
+
+	/* memory that no file stands for */
+	while (other + 1 < population->object_count &&
+	       (other == mutation->object || population->objects[other].block == RI_NONE ||
+		population->objects[other].state))
+		other++;
 
 	switch (sabotage) {
 	case NO_EDIT:
