@@ -125,8 +125,8 @@ end
 document refcheck
 Audit reference counts and intrusive lists in the current core or process.
 Usage: refcheck [COMMAND] [ARGUMENT...]
-COMMAND is one of refinspect's: check (the default), types, objects, show,
-groups, group, holders, why, leaks, cycles, coverage, profile, help.
+COMMAND is one of refinspect's: check (the default), types, inferred, objects, show,
+groups, group, holders, why, leaks, cycles, ownership, coverage, profile, help.
 Sets $refcheck_status (0 clean, 1 findings, 2 unusable, 3 could not check) and
 $ref1, $ref2, ...: pointers to the objects that were shown.
 `refcheck help COMMAND' explains one.
@@ -163,6 +163,7 @@ end
 if $_gdb_major >= 0xa && $_isvoid ($refcheck_is_loaded)
   alias refcheck check = refcheck run check
   alias refcheck types = refcheck run types
+  alias refcheck inferred = refcheck run inferred
   alias refcheck objects = refcheck run objects
   alias refcheck show = refcheck run show
   alias refcheck groups = refcheck run groups
@@ -170,6 +171,7 @@ if $_gdb_major >= 0xa && $_isvoid ($refcheck_is_loaded)
   alias refcheck holders = refcheck run holders
   alias refcheck leaks = refcheck run leaks
   alias refcheck cycles = refcheck run cycles
+  alias refcheck ownership = refcheck run ownership
   alias refcheck coverage = refcheck run coverage
   alias refcheck profile = refcheck run profile
   alias refcheck help = refcheck run help
