@@ -524,6 +524,8 @@ static void decide(struct search *s, const nominee_list *nominees)
 	for (size_t i = 0; i < nominees->count; i++) {
 		const struct nominee *n = &nominees->items[i];
 
+		if (ri_lost_is_stale(s->input->known, n->object.addr))
+			continue;
 		if (has_rival(s, &n->object, n->block, n->score))
 			add_doubt(s, n->names, false, s->input->heap->blocks[n->block].size_bytes);
 		else

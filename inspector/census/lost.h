@@ -25,7 +25,7 @@ struct ri_lost_doubt {
 struct ri_lost {
 	RI_VEC(struct ri_lost_object) objects; /* evident ones, ascending by address */
 	RI_VEC(struct ri_lost_doubt) doubts;
-	RI_VEC(uint64_t) stale;  /* P of objects that the counts of others deny: stale.c */
+	RI_VEC(uint64_t) stale;  /* ascending: P of objects that the counts deny, stale.c */
 };
 
 /* What the stages before found, all of one census. */
@@ -36,6 +36,8 @@ struct ri_lost_input {
 	const struct ri_heap *heap;
 	const struct ri_population *population;
 	const struct ri_graph *graph;
+	const struct ri_lost *known; /* what earlier censuses showed, or null: what the counts
+				      * denied is not proposed again */
 };
 
 /*
@@ -45,7 +47,10 @@ struct ri_lost_input {
 struct ri_lost *ri_lost_find(const struct ri_lost_input *input, bool no_objects);
 void ri_lost_destroy(struct ri_lost *lost);
 
-/* Adds to lost->stale, ascending, what the counts deny: see stale.c. */
+/* Whether the object at `addr` is one of lost->stale; `lost` may be null. */
+bool ri_lost_is_stale(const struct ri_lost *lost, uint64_t addr);
+
+/* Adds to lost->stale what the counts deny: see stale.c. */
 void ri_stale_find(const struct ri_lost_input *input, const struct ri_holders *holders,
 		   struct ri_lost *lost);
 

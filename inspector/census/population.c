@@ -463,9 +463,12 @@ struct ri_population *ri_population_create(const struct ri_target *target,
 	traversal = ri_traversal_create(&finder);
 	ri_traversal_variables(traversal);
 	ri_local_starts_list(&finder, &local_starts);
-	for (size_t i = 0; lost && i < lost->objects.count; i++)
-		ri_finder_add(&finder, lost->objects.items[i].addr, lost->objects.items[i].type,
-			      RI_FOUND_CONTENT);
+	for (size_t i = 0; lost && i < lost->objects.count; i++) {
+		const struct ri_lost_object *object = &lost->objects.items[i];
+
+		if (!ri_lost_is_stale(lost, object->addr))
+			ri_finder_add(&finder, object->addr, object->type, RI_FOUND_CONTENT);
+	}
 	while (is_new) {
 		is_new = ri_traversal_run(traversal);
 		is_new |= ri_groups_run(groups);

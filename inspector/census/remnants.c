@@ -22,8 +22,6 @@
  */
 #include "census/finder.h"
 
-#include <stdlib.h>
-
 #include "census/lost.h"
 
 #define LOWEST_ADDRESS 4096
@@ -152,20 +150,6 @@ static bool is_written_over(struct ri_finder *finder, const struct ri_object *ob
 	return pointers.is_wild || (pointers.bad && pointers.bad >= pointers.good);
 }
 
-static int compare_addresses(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-static bool is_denied(const struct ri_finder *finder, const struct ri_object *object)
-{
-	return finder->lost && finder->lost->stale.count &&
-	       bsearch(&object->addr, finder->lost->stale.items, finder->lost->stale.count,
-		       sizeof(object->addr), compare_addresses);
-}
-
 static bool fills_block(const struct ri_finder *finder, const struct ri_object *object)
 {
 	const struct ri_counted_type *type = &finder->types.items[object->type];
@@ -190,7 +174,7 @@ bool ri_is_remnant(struct ri_finder *finder, const struct ri_object *object,
 	is_in_pool = has_bit(pools, object->block);
 	return (!is_in_pool && (has_bit(finder->is_contested, object->block) ||
 				!fills_block(finder, object))) ||
-	       is_written_over(finder, object) || is_denied(finder, object);
+	       is_written_over(finder, object) || ri_lost_is_stale(finder->lost, object->addr);
 }
 
 int ri_pointers_balance(struct ri_finder *finder, const struct ri_object *object)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Which objects that their magic alone tells are none, by the counts of what they point at.
+ * Which objects that their magic alone tells, or their content (lost.c), are none, by the counts of what they point at.
  *
  * A freed object that was whole when its block was handed out again, and fits it, looks like
  * an object in all that it holds itself.  But what it points at has given its reference back.
@@ -11,9 +11,9 @@
  *	          holders than its count says: were the place no member, it might be one
  *	for       the word owns, and without it the other would have too few
  *
- * Most against decide, if they are two or the object's own count is not what holds it
- * either: one alone may be the other object's own fault.  What is leaked has votes for it, or
- * none.
+ * Most against decide, if they are two, or if the object's own count is not what holds it
+ * either, or something else claims its place, or it has not even a magic: one alone may be
+ * the other object's own fault.  What is leaked has votes for it, or none.
  *
  * An object whose own count is not what holds it, and for which no vote speaks, is none either
  * where the count of another type is: of one that claims the same place by its magic, or, if
@@ -27,6 +27,20 @@
 
 #include "census/finder.h"
 #include "census/lost.h"
+
+static int compare_addresses(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+bool ri_lost_is_stale(const struct ri_lost *lost, uint64_t addr)
+{
+	return lost && lost->stale.count &&
+	       bsearch(&addr, lost->stale.items, lost->stale.count, sizeof(addr),
+		       compare_addresses);
+}
 
 struct votes {
 	unsigned against, in_favour, typed;
@@ -108,7 +122,8 @@ static bool is_denied(const struct search *s, uint32_t o)
 		if (s->holders->edges[e].target < s->holders->object_count &&
 		    s->holders->edges[e].target != o)
 			vote(s, &s->holders->edges[e], &votes);
-	if (votes.against > votes.in_favour && (votes.against > 1 || !is_held || rival))
+	if (votes.against > votes.in_favour &&
+	    (votes.against > 1 || !is_held || rival || object->found == RI_FOUND_CONTENT))
 		return true;
 	if (is_held || votes.in_favour)
 		return false;
@@ -121,7 +136,7 @@ static bool is_in_question(const struct search *s, const struct ri_object *objec
 {
 	const struct ri_heap *heap = s->input->heap;
 
-	return ri_found_by_looks(object->found) && object->block < heap->block_count &&
+	return (ri_found_by_looks(object->found) || object->found == RI_FOUND_CONTENT) && object->block < heap->block_count &&
 	       heap->blocks[object->block].state == RI_BLOCK_USED &&
 	       !(object->state & (RI_OBJECT_DOUBTED_BITS | RI_OBJECT_IGNORE));
 }

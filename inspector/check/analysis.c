@@ -143,7 +143,8 @@ static void take_census_with(struct ri_analysis *analysis, const struct ri_lost 
 }
 
 /* Adds to `lost` the objects of inferred types that their looks tell. */
-static void recognise(const struct ri_analysis *analysis, struct ri_lost *lost)
+static void recognise(const struct ri_analysis *analysis, const struct ri_lost *known,
+		      struct ri_lost *lost)
 {
 	const struct ri_recognise_input input = {
 		analysis->target->image, analysis->layout,     analysis->heap,
@@ -158,7 +159,8 @@ static void recognise(const struct ri_analysis *analysis, struct ri_lost *lost)
 	wanted = ri_standings_wanted(analysis->layout, analysis->fits);
 	ri_recognise(&input, wanted, &list);
 	for (size_t i = 0; i < list.count; i++)
-		*ri_push(&lost->objects) = list.items[i];
+		if (!ri_lost_is_stale(known, list.items[i].addr))
+			*ri_push(&lost->objects) = list.items[i];
 	ri_vec_deinit(&list);
 	free(wanted);
 }
@@ -192,14 +194,15 @@ static void take_census(struct ri_analysis *analysis, unsigned thread_count, dou
 	for (unsigned i = 0;; i++) {
 		struct ri_lost_input input = { analysis->target->image, analysis->types,
 					       analysis->layout, analysis->heap,
-					       analysis->population, analysis->graph };
+					       analysis->population, analysis->graph,
+					       &known };
 		struct ri_lost *lost = ri_lost_find(&input, i == CENSUS_MAX);
 
 		if (i < CENSUS_MAX)
 			ri_stale_find(&input, analysis->holders, lost);
 		end_stage(analysis, "lost", since);
 		if (i < CENSUS_MAX)
-			recognise(analysis, lost);
+			recognise(analysis, &known, lost);
 		end_stage(analysis, "recognition", since);
 		if (!lost->objects.count && !lost->stale.count) {
 			ri_lost_tell(lost, &input, &gaps);

@@ -292,7 +292,9 @@ static void scan(const char *start, const char *end, int o)
 			scan_vector((uint64_t)word_at(p, 0), o);
 		if (target == NONE || target == o)
 			continue;
-		if (o != NONE && p < book->objects[o].p + type_of(&book->objects[o])->bytes &&
+		/* what nobody can know for an object has no links and borrows nothing */
+		if (o != NONE && book->objects[o].is_known &&
+		    p < book->objects[o].p + type_of(&book->objects[o])->bytes &&
 		    is_known_word(&book->objects[o], (size_t)(p - start)))
 			continue;
 		book->objects[target].strays++;
