@@ -19,6 +19,7 @@
 
 #define OBJECTS_MIN   10
 #define SHARE_PERCENT 75
+#define UNDECIDED_PERCENT_MAX 50 /* of the objects: beyond, a type is not called clean */
 #define NEGATIVES_PER_OBJECTS 100 /* at most one negative count in so many objects is damage */
 #define MOVED_TOLD_MAX 20
 
@@ -53,6 +54,22 @@ static void tell(const struct ri_counted_type *type, const struct ri_type_fit *f
 			    " objects are what their holders say (%" PRIu64 " above, %" PRIu64
 			    " below), too few to tell who owns references: counts not compared",
 			    type->name, fit->fitting, fit->objects, fit->above, fit->below);
+}
+
+bool ri_standing_is_vague(const struct ri_learned_type *type)
+{
+	return type->undecided * 100 > type->result.objects * UNDECIDED_PERCENT_MAX;
+}
+
+static void tell_undecided(const struct ri_counted_type *type, const struct ri_learned_type *learned,
+			   struct ri_gaps *gaps)
+{
+	if (ri_standing_is_vague(learned))
+		ri_gaps_add(gaps, RI_GAP_MATTERS, "check",
+			    "type '%s', found by its shape: who owns references to %" PRIu64
+			    " of %" PRIu64 " objects is not told by the counts: one reference "
+			    "too many or too few would not show there",
+			    type->name, learned->undecided, learned->result.objects);
 }
 
 /* What the counts say against a place's type: a convention, or a get missing everywhere. */
@@ -126,8 +143,10 @@ struct ri_type_fit *ri_standings_create(const struct ri_layout *layout,
 		fit->standing = ri_standing_decide(type);
 		if (fit->standing != RI_STANDING_SUPPORTED)
 			tell(&population->types[type->type], fit, gaps);
-		else
+		else {
+			tell_undecided(&population->types[type->type], type, gaps);
 			tell_moved(ownership, type, input, gaps);
+		}
 	}
 	if (any)
 		count_negatives(population, fits);
@@ -180,6 +199,15 @@ static bool is_taught(const struct ri_ownership *ownership, uint32_t type, uint3
 	return false;
 }
 
+/* Whether the holder is an object of the same type: free objects may be chained like others. */
+static bool is_chain(const struct ri_analysis *analysis, uint64_t edge, uint32_t type)
+{
+	uint32_t source = ri_holders_source(analysis->holders, edge);
+
+	return source < analysis->population->object_count &&
+	       analysis->population->objects[source].type == type;
+}
+
 bool ri_object_has_taught_owner(const struct ri_analysis *analysis, uint32_t object)
 {
 	const struct ri_holders *holders = analysis->holders;
@@ -191,6 +219,7 @@ bool ri_object_has_taught_owner(const struct ri_analysis *analysis, uint32_t obj
 		const struct ri_edge *edge = &holders->edges[holders->in_edges[i]];
 
 		if (is_certain(edge) && !(edge->flags & RI_EDGE_UNTYPED) &&
+		    !is_chain(analysis, holders->in_edges[i], type) &&
 		    is_taught(analysis->ownership, type, edge->class_index))
 			return true;
 	}

@@ -34,6 +34,10 @@ struct ri_type_fit {
 /* The decision about one inferred type, by what was learned of it. */
 enum ri_standing ri_standing_decide(const struct ri_learned_type *type);
 
+/* Whether the counts of most objects fit only because nobody knows what their holders are
+ * worth: a reference too many or too few would not show there. */
+bool ri_standing_is_vague(const struct ri_learned_type *type);
+
 /*
  * A new array, an entry per type of the population.  Learns who owns objects of the
  * inferred types, into *ret_ownership (null where there is no such type), and weighs their
@@ -54,7 +58,8 @@ struct ri_analysis;
 /*
  * Whether something holds the object from a place whose type says what it points at and
  * which the counts taught to own: a dead object of an inferred type is a finding then
- * alone.  C programs leave stale pointers behind, and what lies untyped may be one.
+ * alone.  C programs leave stale pointers behind, and what lies untyped may be one; objects
+ * of the same type may chain free ones.
  */
 bool ri_object_has_taught_owner(const struct ri_analysis *analysis, uint32_t object);
 

@@ -3,8 +3,8 @@
  * What was inferred as a profile.  It is written as YAML and parsed back, so that
  * what is in force is by construction what `profile` prints and a person may edit.
  *
- * Words that chain a type's objects to one another are written down as possible
- * holders: whether being in a list holds a reference is not seen from its type.
+ * Words that chain a type's free objects to one another are written down as possible
+ * holders: what their counts were left at tells nothing of what the chain holds.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -128,6 +128,22 @@ static void put_possible(const char *class_name, void *data)
 	put_quoted(writing->out, class_name);
 }
 
+/*
+ * What chains free objects.  Other links are words like any, whose worth the counts tell;
+ * what the counts of free objects were left at would pass for what such a chain holds.
+ */
+static bool is_free_chain(const struct ri_shape_link *link)
+{
+	static const char *const words[] = { "free", "freed", "freelist", "avail", "unused" };
+	struct ri_tokens tokens;
+
+	ri_tokens_split(link->path, &tokens);
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (ri_tokens_have(&tokens, words[i]))
+			return true;
+	return false;
+}
+
 static void put_links(struct text *out, const struct ri_inference *inference, struct ri_types *types,
 		      bool is_all)
 {
@@ -142,8 +158,9 @@ static void put_links(struct text *out, const struct ri_inference *inference, st
 			continue;
 		ri_shape_links(types, type->type, strings, &links);
 		for (size_t k = 0; k < links.count; k++)
-			ri_shape_link_classes(types, type->name, &links.items[k], put_possible,
-					      &writing);
+			if (is_free_chain(&links.items[k]))
+				ri_shape_link_classes(types, type->name, &links.items[k], put_possible,
+						      &writing);
 		ri_vec_deinit(&links);
 	}
 	if (writing.count)

@@ -30,9 +30,24 @@ static void test_decision(void **state)
 	assert_int_equal(decide(1000, 1000, RI_LEARNED_FITS), RI_STANDING_SUPPORTED);
 }
 
+static void test_vague(void **state)
+{
+	struct ri_learned_type type = { .state = RI_LEARNED_FITS,
+					.result = { .objects = 40, .explained = 40 } };
+
+	(void)state;
+	type.undecided = 20;
+	assert_false(ri_standing_is_vague(&type));
+	type.undecided = 21;
+	assert_true(ri_standing_is_vague(&type));
+	/* what is found all the same stays a finding */
+	assert_int_equal(ri_standing_decide(&type), RI_STANDING_SUPPORTED);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_decision) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_decision),
+					   cmocka_unit_test(test_vague) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
