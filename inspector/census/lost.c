@@ -359,7 +359,8 @@ static bool has_rival(struct search *s, const struct ri_lost_object *object, uin
  * Doubts
  */
 
-static void add_doubt(struct search *s, const char *types, bool is_reachable, uint64_t bytes)
+static void add_doubt(struct search *s, const char *types, bool is_reachable,
+		      const struct ri_block *block)
 {
 	struct ri_lost_doubt *doubt = NULL;
 
@@ -375,8 +376,10 @@ static void add_doubt(struct search *s, const char *types, bool is_reachable, ui
 									      : types);
 		doubt->is_reachable = is_reachable;
 	}
+	if (!doubt->count || block->addr < doubt->first_addr)
+		doubt->first_addr = block->addr;
 	doubt->count++;
-	doubt->bytes += bytes;
+	doubt->bytes += block->size_bytes;
 }
 
 /* Names of types joined by "or". */
@@ -480,7 +483,7 @@ static void judge_blocks(struct search *s, nominee_list *nominees)
 		if (j.type == RI_NONE)
 			continue;
 		if (s->no_objects || is_reachable || !j.is_strict || j.is_tie || j.score < EVIDENT_SCORE) {
-			add_doubt(s, j.names.text, is_reachable, block->size_bytes);
+			add_doubt(s, j.names.text, is_reachable, block);
 			free(j.names.text);
 			continue;
 		}
@@ -527,7 +530,7 @@ static void decide(struct search *s, const nominee_list *nominees)
 		if (ri_lost_is_stale(s->input->known, n->object.addr))
 			continue;
 		if (has_rival(s, &n->object, n->block, n->score))
-			add_doubt(s, n->names, false, s->input->heap->blocks[n->block].size_bytes);
+			add_doubt(s, n->names, false, &s->input->heap->blocks[n->block]);
 		else
 			*ri_push(&s->lost->objects) = n->object;
 	}
@@ -647,16 +650,19 @@ static void tell_doubt(const struct ri_lost_doubt *doubt, struct ri_gaps *gaps)
 char *ri_lost_doubt_words(const struct ri_lost_doubt *doubt)
 {
 	const char *plural = doubt->count == 1 ? "" : "s";
+	const char *first = doubt->count == 1 ? "" : "the first at ";
 
 	if (doubt->is_reachable)
 		return ri_format("no object of type %s was found, but %" PRIu64
 				 " used block%s (%" PRIu64 " bytes) that no typed pointer leads "
-				 "to may be such",
-				 doubt->types, doubt->count, plural, doubt->bytes);
+				 "to may be such: %s0x%" PRIx64,
+				 doubt->types, doubt->count, plural, doubt->bytes, first,
+				 doubt->first_addr);
 	return ri_format("%" PRIu64 " lost block%s (%" PRIu64 " bytes) may be %s of type %s, "
-			 "which nothing but pointers identifies",
+			 "which nothing but pointers identifies: %s0x%" PRIx64,
 			 doubt->count, plural, doubt->bytes,
-			 doubt->count == 1 ? "an object" : "objects", doubt->types);
+			 doubt->count == 1 ? "an object" : "objects", doubt->types, first,
+			 doubt->first_addr);
 }
 
 void ri_lost_tell(const struct ri_lost *lost, const struct ri_lost_input *input,

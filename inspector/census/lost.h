@@ -20,6 +20,7 @@ struct ri_lost_doubt {
 	char *types;             /* "conn", "conn or session" */
 	bool is_reachable;       /* something untyped leads there; `types` has no object at all */
 	uint64_t count, bytes;
+	uint64_t first_addr;     /* of the first such block's payload */
 };
 
 struct ri_lost {

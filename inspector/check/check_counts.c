@@ -144,13 +144,14 @@ static void report_surplus(struct ri_finding *finding, const struct ri_analysis 
 			   int64_t lost_memberships)
 {
 	int64_t surplus = ri_object_residual(analysis, finding->object);
+	int64_t holders = finding->certain + finding->possible;
 	const struct ri_object *object = &analysis->population->objects[finding->object];
 
 	ri_finding_summarize(finding,
-			     "%s 0x%" PRIx64 ": count %" PRId64 ", %" PRId64 " holders: %" PRId64
+			     "%s 0x%" PRIx64 ": count %" PRId64 ", %" PRId64 " holder%s: %" PRId64
 			     " more than anything here holds",
-			     finding->type_name, finding->addr, finding->stored,
-			     finding->certain + finding->possible, surplus);
+			     finding->type_name, finding->addr, finding->stored, holders,
+			     holders == 1 ? "" : "s", surplus);
 	ri_finding_identify(finding, NULL);
 	ri_finding_explain(finding,
 			   "count %" PRId64 ", certain holders %" PRId64
@@ -159,14 +160,16 @@ static void report_surplus(struct ri_finding *finding, const struct ri_analysis 
 	ri_finding_explain_holders(finding, analysis, finding->object);
 	if (finding->stored > 0 && (uint64_t)finding->stored > bound->words)
 		ri_finding_explain(finding,
-				   "%" PRIu64 " words in all memory point at it: no arrangement of "
+				   "%" PRIu64 " word%s in all memory point%s at it: no arrangement of "
 				   "ownership explains the count",
-				   bound->words);
+				   bound->words, bound->words == 1 ? "" : "s",
+				   bound->words == 1 ? "s" : "");
 	else
 		ri_finding_explain(finding,
-				   "%" PRIu64 " words in all memory point at it, stale and untyped "
+				   "%" PRIu64 " word%s in all memory point%s at it, stale and untyped "
 				   "ones included",
-				   bound->words);
+				   bound->words, bound->words == 1 ? "" : "s",
+				   bound->words == 1 ? "s" : "");
 	ri_finding_explain(finding, "leaked, or held from outside this memory");
 	if (object->state & RI_OBJECT_STATIC)
 		ri_finding_explain(finding,
@@ -263,9 +266,9 @@ static void run_deficit(const struct ri_check *check, const struct ri_analysis *
 		finding = ri_finding_of_object(findings, check, analysis, o);
 		ri_finding_summarize(finding,
 				     "%s 0x%" PRIx64 ": count %" PRId64 ", but %" PRId64
-				     " certain holders: %" PRId64 " too few",
+				     " certain holder%s: %" PRId64 " too few",
 				     finding->type_name, finding->addr, finding->stored,
-				     finding->certain, -residual);
+				     finding->certain, finding->certain == 1 ? "" : "s", -residual);
 		ri_finding_identify(finding, NULL);
 		ri_finding_explain(finding,
 				   "count %" PRId64 ", certain holders %" PRId64

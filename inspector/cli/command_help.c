@@ -67,8 +67,8 @@ static struct ri_error *run_help(struct ri_command_context *context, int word_co
 	}
 	command = ri_command_find(words[0]);
 	if (command) {
-		fprintf(context->out, "%s %s: %s\n\n", command->name, command->arguments,
-			command->summary);
+		fprintf(context->out, "%s%s%s: %s\n\n", command->name,
+			*command->arguments ? " " : "", command->arguments, command->summary);
 		print_paragraphs(context->out, command->help);
 		return NULL;
 	}

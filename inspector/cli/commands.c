@@ -72,7 +72,9 @@ static struct ri_error *resolve(const struct ri_analysis *analysis, const char *
 		else if (!ri_modules_find_symbol_addr(analysis->modules, NULL, text, &meant.addr))
 			return ri_error_create(RI_ERROR_USAGE,
 					       "'%s' is no address (0x... or decimal), and no "
-					       "variable or symbol has that name", text);
+					       "variable or symbol has that name%s", text,
+					       text[0] == '$' ? "; each refcheck sets $ref1 and "
+								"those after it anew" : "");
 		resolve_name(analysis, variable.type, &meant);
 	}
 	*ret = meant;

@@ -161,6 +161,18 @@ static bool bind_slots(struct ri_binder *binder, struct grouping *grouping,
 	return true;
 }
 
+/* What has the head's words as members: the head's own struct, or, where the profile puts
+ * the head at offset 0 and names its words, the struct that it lies in. */
+static const struct ri_type *find_words_type(const struct grouping *grouping)
+{
+	const struct ri_profile_group *from = grouping->from;
+
+	if (!grouping->head_type && from->head.has_offset && !from->head.offset_bytes &&
+	    (from->first.member.text || from->last.member.text))
+		return grouping->head_struct;
+	return grouping->head_type;
+}
+
 static bool bind_head(struct ri_binder *binder, struct grouping *grouping)
 {
 	struct ri_group_rule *to = grouping->to;
@@ -176,13 +188,19 @@ static bool bind_head(struct ri_binder *binder, struct grouping *grouping)
 		return false;
 	if (!ri_bind_has_place(&from->head) && !from->variable.text)
 		return true;
-	words_type = grouping->head_type;
+	words_type = find_words_type(grouping);
 	if (is_array_like(grouping) && !bind_slots(binder, grouping, &words_type))
 		return false;
 	if (grouping->chain == RI_LINK_ARRAY)
 		words.size_bytes = words_type ? words_type->size_bytes : 8;
 	else if (!ri_bind_head_words(binder, from, grouping->chain, words_type, &words))
 		return false;
+	if (words_type && words_type == grouping->head_struct && !grouping->head_type) {
+		/* The head begins at the lower of its words: other heads may lie before it. */
+		to->head_offset = words.prev < 0 || words.next < words.prev ? words.next : words.prev;
+		words.next -= to->head_offset;
+		words.prev -= words.prev < 0 ? 0 : to->head_offset;
+	}
 	to->head_first_offset = words.next;
 	to->head_last_offset = words.prev;
 	if (is_array_like(grouping))

@@ -388,7 +388,8 @@ static const char *check_head(const void *base)
 	if (!group->head_type.text && !group->variable.text && !group->head_struct_bytes)
 		return "a head needs the 'struct' it lies in, or the 'variable' that it is";
 	if (!group->variable.text && !has_place(&group->head))
-		return "a head needs its 'member' in the struct";
+		return "a head needs its 'member' in the struct; where its words are "
+		       "themselves members, 'offset: 0', 'first' and 'last'";
 	return NULL;
 }
 static const struct ri_schema head_schema = {

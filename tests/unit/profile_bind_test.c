@@ -668,6 +668,35 @@ static void test_groups_of_every_kind(void **state)
 	unbind(&bound);
 }
 
+/* The head's words are members of the struct, whatever lies before them. */
+static void test_heads_without_a_struct(void **state)
+{
+	const struct world *world = *state;
+	struct bound bound = bind(world, OBJ
+		"- {kind: dlist, head: {struct: extlist, offset: 0, first: head, last: tail},\n"
+		"   link: {struct: obj}, node: {struct: ext, payload: value}}\n"
+		"- {kind: dlist, head: {struct: extlist, offset: 0, first: tail, last: head},\n"
+		"   link: {struct: obj}, node: {struct: ext, payload: value}}\n"
+		"- {kind: slist, head: {struct: box, offset: 0, first: first},\n"
+		"   link: {struct: obj, next: chain}}\n");
+	const struct ri_group_rule *rule = bound.layout->groups.items;
+
+	expect_no_gaps(&bound);
+	assert_int_equal(bound.layout->groups.count, 3);
+	assert_int_equal(rule->head_offset, 0);
+	assert_int_equal(rule->head_first_offset, 0);
+	assert_int_equal(rule->head_last_offset, 8);
+	rule++;
+	assert_int_equal(rule->head_offset, 0);
+	assert_int_equal(rule->head_first_offset, 8);
+	assert_int_equal(rule->head_last_offset, 0);
+	rule++;
+	assert_int_equal(rule->head_offset, truth(world, "box.first"));
+	assert_int_equal(rule->head_first_offset, 0);
+	assert_int_equal(rule->head_last_offset, -1);
+	unbind(&bound);
+}
+
 static const struct {
 	const char *text, *message;
 } wrong_names[] = {
@@ -851,6 +880,7 @@ int main(void)
 		cmocka_unit_test(test_groups_of_a_header),
 		cmocka_unit_test(test_count_in_a_variable),
 		cmocka_unit_test(test_groups_of_every_kind),
+		cmocka_unit_test(test_heads_without_a_struct),
 		cmocka_unit_test(test_wrong_names_are_told_with_positions),
 		cmocka_unit_test(test_the_rest_still_binds),
 		cmocka_unit_test(test_the_users_profile_overrides),

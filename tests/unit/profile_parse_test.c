@@ -488,7 +488,8 @@ static const struct {
 	  "array, hash" },
 	{ GROUP "head: {member: h}\n",
 	  "p:3:9: a head needs the 'struct' it lies in, or the 'variable' that it is" },
-	{ GROUP "head: {struct: s}\n", "p:3:9: a head needs its 'member' in the struct" },
+	{ GROUP "head: {struct: s}\n", "p:3:9: a head needs its 'member' in the struct; where its "
+	  "words are themselves members, 'offset: 0', 'first' and 'last'" },
 	{ GROUP "head: {variable: v}\n", "p:3:3: a group needs the 'link' that chains its members" },
 	{ GROUP "head: {struct: s, member: h}\n  link: {struct: e, member: l}\n"
 		"  count: {variable: n}\n",
