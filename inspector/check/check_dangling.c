@@ -78,9 +78,10 @@ const struct ri_check ri_check_heap_damage = {
 	.code = "heap-damage",
 	.severity = RI_SEVERITY_ERROR,
 	.summary = "the allocator's own records are inconsistent",
-	.help = "A record of the allocator (a chunk header of glibc) cannot be true: its size or "
-		"flags do not fit its neighbours. Most often the block before it was written "
-		"beyond its end. The blocks between the damage and the next record that fits are "
-		"unknown: what rests on them is not checked.",
+	.help = "A record of the allocator (a chunk header of glibc, a pool's header or chain of "
+		"free blocks of pymalloc, the guards of CPython's debug hooks) cannot be true: its "
+		"size or flags do not fit its neighbours. Most often the block before it was "
+		"written beyond its end. The blocks between the damage and the next record that "
+		"fits are unknown: what rests on them is not checked.",
 	.run = run_heap_damage,
 };
