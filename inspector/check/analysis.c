@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "census/pool_slots.h"
 #include "census/recognise.h"
 #include "check/cause.h"
 #include "check/check.h"
@@ -165,6 +166,19 @@ static void recognise(const struct ri_analysis *analysis, const struct ri_lost *
 	free(wanted);
 }
 
+/* Tells what may have leaked in pools of inferred types. */
+static void tell_pool_slots(const struct ri_analysis *analysis, struct ri_gaps *gaps)
+{
+	bool *wanted;
+
+	if (!analysis->ownership || analysis->heap->foreign_allocator)
+		return;
+	wanted = ri_standings_wanted(analysis->layout, analysis->fits);
+	ri_pool_slots_tell(analysis->target->image, analysis->layout, analysis->population, wanted,
+			   gaps);
+	free(wanted);
+}
+
 static int compare_addresses(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
@@ -206,6 +220,7 @@ static void take_census(struct ri_analysis *analysis, unsigned thread_count, dou
 		end_stage(analysis, "recognition", since);
 		if (!lost->objects.count && !lost->stale.count) {
 			ri_lost_tell(lost, &input, &gaps);
+			tell_pool_slots(analysis, &gaps);
 			ri_holders_tell_backs(analysis->holders, analysis->population,
 					      analysis->shapes, &gaps);
 			analysis->lost = lost;
