@@ -50,31 +50,38 @@ static void append_word(char **text, const char *option, const char *word)
 	*text = longer;
 }
 
+/* Appends the options that choose how the image is looked at, whatever it is of. */
+static void append_analysis(char **text, const struct ri_options *options)
+{
+	for (size_t i = 0; options->profile_paths.items && options->profile_paths.items[i]; i++)
+		append_word(text, "--profile=", options->profile_paths.items[i]);
+	if (options->no_builtin_profiles)
+		append_word(text, "", "--no-builtin");
+	if (options->infer != RI_INFER_AUTO)
+		append_word(text, "", options->infer == RI_INFER_ALL ? "--infer=all" : "--no-infer");
+	if (options->is_strict)
+		append_word(text, "", "--strict");
+	if (options->is_at_exit)
+		append_word(text, "", "--at-exit");
+}
+
 /* How the user would call the tool again on this target to see the same: with
  * every option that the analysis depends on. */
 static char *command_prefix(const struct ri_options *options)
 {
-	char *text;
+	char *text = ri_strdup(options->command_prefix ? options->command_prefix : "refinspect");
 
-	if (options->command_prefix)
-		return ri_strdup(options->command_prefix);
-	text = ri_strdup("refinspect");
+	if (options->command_prefix) { /* the target, and where its files are, is the caller's */
+		append_analysis(&text, options);
+		return text;
+	}
 	if (options->exe_path)
 		append_word(&text, "--exe=", options->exe_path);
 	if (options->sysroot)
 		append_word(&text, "--sysroot=", options->sysroot);
 	for (size_t i = 0; options->debug_dirs.items && options->debug_dirs.items[i]; i++)
 		append_word(&text, "--debug-dir=", options->debug_dirs.items[i]);
-	for (size_t i = 0; options->profile_paths.items && options->profile_paths.items[i]; i++)
-		append_word(&text, "--profile=", options->profile_paths.items[i]);
-	if (options->no_builtin_profiles)
-		append_word(&text, "", "--no-builtin");
-	if (options->infer != RI_INFER_AUTO)
-		append_word(&text, "", options->infer == RI_INFER_ALL ? "--infer=all" : "--no-infer");
-	if (options->is_strict)
-		append_word(&text, "", "--strict");
-	if (options->is_at_exit)
-		append_word(&text, "", "--at-exit");
+	append_analysis(&text, options);
 	if (options->pid) {
 		char *pid = ri_format("%d", (int)options->pid);
 
