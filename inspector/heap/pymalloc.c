@@ -17,11 +17,13 @@
  * Which version of the interpreter it is, is never asked.
  *
  * Between two pools of one arena everything is pools: what has no sound header there is
- * damage, and its memory unknown.  At an arena's edge a header that is half right is.
+ * damage, and its memory unknown.  Not so where the memory is absent, nor where it is blank
+ * throughout: interpreters in one process number their arenas alike, and the end of one's
+ * may lie beside another's.  At an arena's edge a header that is half right is damage.
  * Where only the chain is wrong, the blocks are known, but not which of them are free.
  *
  * Cost: one look at each page of writable memory, and the chains.  Blind spots: an arena
- * of a single pool; a header at an edge that was overwritten whole.
+ * of a single pool; a header at an edge that was overwritten whole, a pool that was cleared.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -59,7 +61,7 @@ struct pymalloc {
 	struct ri_reader reader;
 	RI_VEC(struct pool) pools; /* ascending */
 	RI_VEC(struct ri_heap_span) spans;
-	uint64_t in_flux;
+	uint64_t in_flux, absent;
 };
 
 /*
@@ -200,6 +202,22 @@ static void add_damaged(struct pymalloc *py, uint64_t addr, uint64_t neighbour,
 				   "a pool's header is inconsistent");
 }
 
+/* Adds what lies between two pools of one arena and is none: damaged, absent or blank. */
+static void add_between(struct pymalloc *py, uint64_t addr, uint32_t pool_bytes)
+{
+	uint64_t word = 0;
+
+	for (uint32_t at = 0; at < pool_bytes && !word; at += 8)
+		if (!ri_reader_u64(&py->reader, addr + at, &word)) {
+			py->absent++;
+			break;
+		}
+	if (word)
+		add_damaged(py, addr, addr - pool_bytes, pool_bytes);
+	else
+		*ri_push(&py->pools) = (struct pool){ .addr = addr, .pool_bytes = pool_bytes };
+}
+
 /* Whether what lies at an arena's edge is half a pool's header. */
 static bool is_half_right(struct pymalloc *py, uint64_t addr, uint32_t arena, uint32_t pool_bytes)
 {
@@ -223,32 +241,30 @@ static int compare_pools(const void *a, const void *b)
 	return (x->addr > y->addr) - (x->addr < y->addr);
 }
 
-/* Adds the pools whose headers are damaged. */
+/* Adds the pools whose headers are not sound. */
 static void find_damaged(struct pymalloc *py, uint32_t pool_bytes)
 {
 	size_t count = py->pools.count;
 
 	for (size_t i = 0; i < count; i++) {
+		/* copies: the list grows, and may move */
 		const struct pool pool = py->pools.items[i];
-		const struct pool *next = i + 1 < count ? &py->pools.items[i + 1] : NULL;
-		const struct pool *before = i ? &py->pools.items[i - 1] : NULL;
+		bool has_next = i + 1 < count;
+		const struct pool next = has_next ? py->pools.items[i + 1]
+						  : (struct pool){ .addr = UINT64_MAX };
 		uint64_t addr = pool.addr + pool_bytes;
-		bool goes_on = next && next->header.arena == pool.header.arena &&
-			       next->addr - pool.addr < ARENA_BYTES_MAX;
-		uint64_t end = next ? next->addr : UINT64_MAX;
 
-		if (goes_on) {
-			for (; addr < end; addr += pool_bytes)
-				add_damaged(py, addr, addr - pool_bytes, pool_bytes);
+		if (has_next && next.header.arena == pool.header.arena &&
+		    next.addr - pool.addr < ARENA_BYTES_MAX) {
+			for (; addr < next.addr; addr += pool_bytes)
+				add_between(py, addr, pool_bytes);
 			continue;
 		}
-		if (addr < end && is_half_right(py, addr, pool.header.arena, pool_bytes))
+		if (addr < next.addr && is_half_right(py, addr, pool.header.arena, pool_bytes))
 			add_damaged(py, addr, pool.addr, pool_bytes);
-		if (next)
-			before = &pool;
-		if (next && next->addr - pool_bytes > before->addr + 2 * (uint64_t)pool_bytes &&
-		    is_half_right(py, next->addr - pool_bytes, next->header.arena, pool_bytes))
-			add_damaged(py, next->addr - pool_bytes, next->addr, pool_bytes);
+		if (has_next && next.addr - pool_bytes > pool.addr + 2 * (uint64_t)pool_bytes &&
+		    is_half_right(py, next.addr - pool_bytes, next.header.arena, pool_bytes))
+			add_damaged(py, next.addr - pool_bytes, next.addr, pool_bytes);
 	}
 	if (py->pools.count > count)
 		qsort(py->pools.items, py->pools.count, sizeof(*py->pools.items), compare_pools);
@@ -353,6 +369,10 @@ static void walk(const struct ri_target *target, const struct ri_modules *module
 		builder->heap->allocator = builder->heap->arena_count
 						   ? "glibc 64-bit and pymalloc"
 						   : "pymalloc";
+		if (py.absent)
+			ri_gaps_add(gaps, RI_GAP_MATTERS, "heap",
+				    "%" PRIu64 " pools of pymalloc are not in the image whole: what "
+				    "is alive in them is not known", py.absent);
 		if (py.in_flux)
 			ri_gaps_add(gaps, RI_GAP_TOLD, "heap",
 				    "%" PRIu64 " pools were being changed when the process was "
