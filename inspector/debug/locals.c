@@ -41,6 +41,8 @@
 #define DIES_MAX 200000         /* that are looked at for one pc */
 #define UNIT_RANGES_MAX 1000000 /* per module */
 #define FUNCTIONS_MAX 20000     /* different pcs */
+#define VARIABLES_MAX 4096      /* of a function that are kept */
+#define PLAIN_VARIABLES_MAX 256 /* of one whose places are compared pairwise */
 #define POINTER_BYTES 8
 
 enum base { BASE_NONE, BASE_CFA, BASE_REGISTER };
@@ -233,7 +235,8 @@ static void add_variable(struct listing *listing, Dwarf_Die *die, bool is_live)
 		listing->is_plain = false;
 	if (!dwarf_hasattr(die, DW_AT_location) && !is_declaration)
 		listing->is_plain = false;
-	if (place.base == BASE_NONE)
+	listing->is_plain &= listing->function->variables.count < PLAIN_VARIABLES_MAX;
+	if (place.base == BASE_NONE || listing->function->variables.count >= VARIABLES_MAX)
 		return;
 	name = dwarf_formstring(dwarf_attr_integrate(die, DW_AT_name, &attr));
 	listing->is_plain &= name != NULL;
@@ -344,9 +347,12 @@ static const struct function *function_of(struct ri_types *types, const struct r
 	/* a call may be the last instruction of a block */
 	uint64_t pc = frame->pc - !frame->is_activation;
 	struct ri_locals *locals = types->locals;
-	struct function *function = ri_die_map_find(locals->of_pc, (void *)(uintptr_t)pc);
+	struct function *function;
 	const struct ri_module *module;
 
+	if (!pc) /* no key of the map */
+		return NULL;
+	function = ri_die_map_find(locals->of_pc, (void *)(uintptr_t)pc);
 	if (function)
 		return function;
 	module = ri_modules_find(modules, pc);
