@@ -282,8 +282,14 @@ static void bind(struct ri_analysis *analysis, struct ri_gaps *gaps)
 }
 
 /* What was found by shape and takes no part all the same. */
-static void tell_left_out(const struct ri_inference *inference, struct ri_gaps *gaps)
+static void tell_left_out(const struct ri_inference *inference, bool is_all, struct ri_gaps *gaps)
 {
+	size_t beyond = ri_inference_beyond(inference, is_all);
+
+	if (beyond)
+		ri_gaps_add(gaps, RI_GAP_MATTERS, "profile",
+			    "%zu types that look counted are more than a profile takes; their "
+			    "objects are not looked for", beyond);
 	for (size_t i = 0; i < inference->types.count; i++) {
 		const struct ri_inferred_type *type = &inference->types.items[i];
 
@@ -332,7 +338,7 @@ static struct ri_error *bind_profiles(struct ri_analysis *analysis,
 		bind(analysis, &gaps);
 		end_stage(analysis, "layout", since);
 	}
-	tell_left_out(analysis->inference, &gaps);
+	tell_left_out(analysis->inference, infer.is_all, &gaps);
 	ri_gaps_move(&analysis->gaps, &gaps);
 	return NULL;
 }

@@ -29,6 +29,10 @@
 /* The file that inferred profiles and what is bound from them are marked with. */
 #define RI_INFERRED_FILE "<inferred>"
 
+/* Of types, and of headers, so many are written into the profile; well within what one may
+ * hold. */
+#define RI_INFERRED_TYPES_MAX 1500
+
 struct ri_inferred_reason {
 	int points;
 	const char *text;        /* "name ends in refcount", "conn_get and conn_put" */
@@ -94,6 +98,9 @@ void ri_inference_destroy(struct ri_inference *inference);
 
 /* Whether the type takes part: accepted, or possible with `is_all`. */
 bool ri_inferred_is_in_force(const struct ri_inferred_type *type, bool is_all);
+
+/* How many types in force are more than the profile takes. */
+size_t ri_inference_beyond(const struct ri_inference *inference, bool is_all);
 
 /*
  * The profile of what is in force, null in *ret where nothing is.  An error only for what

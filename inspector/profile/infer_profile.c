@@ -12,7 +12,6 @@
 #include "profile/infer_links.h"
 #include "profile/infer_private.h"
 
-#define TYPES_MAX 1500 /* well within what a profile may hold */
 #define POSSIBLE_MAX 4000
 
 /* A text that grows; always ended. */
@@ -46,6 +45,19 @@ bool ri_inferred_is_in_force(const struct ri_inferred_type *type, bool is_all)
 {
 	return type->state == RI_INFERRED_ACCEPTED ||
 	       (is_all && type->state == RI_INFERRED_POSSIBLE);
+}
+
+size_t ri_inference_beyond(const struct ri_inference *inference, bool is_all)
+{
+	size_t counts[2] = { 0 }, beyond = 0; /* of types, of headers */
+
+	for (size_t i = 0; i < inference->types.count; i++)
+		counts[inference->types.items[i].is_header] +=
+			ri_inferred_is_in_force(&inference->types.items[i], is_all);
+	for (size_t i = 0; i < 2; i++)
+		if (counts[i] > RI_INFERRED_TYPES_MAX)
+			beyond += counts[i] - RI_INFERRED_TYPES_MAX;
+	return beyond;
 }
 
 bool ri_convention_is_inferred(const struct ri_convention *convention)
@@ -104,7 +116,7 @@ static void put_types(struct text *out, const struct ri_inference *inference, bo
 {
 	size_t written = 0;
 
-	for (size_t i = 0; i < inference->types.count && written < TYPES_MAX; i++) {
+	for (size_t i = 0; i < inference->types.count && written < RI_INFERRED_TYPES_MAX; i++) {
 		const struct ri_inferred_type *type = &inference->types.items[i];
 
 		if (type->is_header != is_header || !ri_inferred_is_in_force(type, is_all))

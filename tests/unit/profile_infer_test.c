@@ -187,6 +187,25 @@ static void test_pairs(void **state)
 	assert_int_equal(ri_pairs_rate(NULL, 0, &get, &put), 0);
 }
 
+/* What the profile has no room for is counted, not dropped in silence. */
+static void test_beyond(void **state)
+{
+	struct ri_inference inference = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < 2 * RI_INFERRED_TYPES_MAX + 3; i++)
+		*ri_push(&inference.types) = (struct ri_inferred_type){
+			.state = RI_INFERRED_ACCEPTED, .is_header = i % 2
+		};
+	assert_int_equal(ri_inference_beyond(&inference, false), 3);
+	inference.types.items[0].state = RI_INFERRED_POSSIBLE;
+	assert_int_equal(ri_inference_beyond(&inference, false), 2);
+	assert_int_equal(ri_inference_beyond(&inference, true), 3);
+	inference.types.count = 2 * RI_INFERRED_TYPES_MAX;
+	assert_int_equal(ri_inference_beyond(&inference, true), 0);
+	ri_vec_deinit(&inference.types);
+}
+
 /*
  * A whole program
  */
@@ -582,7 +601,7 @@ int main(void)
 		cmocka_unit_test(test_types),   cmocka_unit_test(test_pairs),
 		cmocka_unit_test(test_program), cmocka_unit_test(test_links),
 		cmocka_unit_test(test_cxx),     cmocka_unit_test(test_round_trip),
-		cmocka_unit_test(test_modules),
+		cmocka_unit_test(test_modules), cmocka_unit_test(test_beyond),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
