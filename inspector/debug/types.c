@@ -67,9 +67,7 @@ static const char *skip_word(const char *text, const char *word)
 	return text;
 }
 
-/* The start of the last component of "a::b<c::d>::e": what follows the last "::"
- * outside of brackets.  The ">" of "->" closes none. */
-static const char *find_last_component(const char *name)
+const char *ri_unqualified_name(const char *name)
 {
 	const char *last = name;
 	int depth = 0;
@@ -105,7 +103,7 @@ static void parse_wanted(const char *text, struct wanted *ret)
 	text = rest ? rest : text;
 	if (text[0] == ':' && text[1] == ':')
 		text += 2;
-	ret->name = find_last_component(text);
+	ret->name = ri_unqualified_name(text);
 	if (ret->name - text > 2)
 		ret->scope = ri_strndup(text, (size_t)(ret->name - text) - 2);
 	ret->length = strlen(ret->name);

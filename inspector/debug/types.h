@@ -126,6 +126,10 @@ const struct ri_type *ri_type_target(struct ri_types *types, const struct ri_typ
 /* The type under all typedefs and qualifiers; never null for a non-null type. */
 const struct ri_type *ri_type_strip(struct ri_types *types, const struct ri_type *type);
 
+/* The name without its scopes, "e" of "a::b<c::d>::e": what follows the last "::" outside of
+ * brackets.  The ">" of "->" closes none. */
+const char *ri_unqualified_name(const char *name);
+
 /* A C-like spelling: "struct conn *", "uint32_t", "void *[16]"; owned by `types`. */
 const char *ri_type_spell(struct ri_types *types, const struct ri_type *type);
 

@@ -136,7 +136,4 @@ size_t ri_inference_slot(const struct ri_inference *inference, const struct ri_t
 /* Marks headers and gives structs that begin alike one convention. */
 void ri_inference_relate(struct ri_inference *inference, struct ri_types *types);
 
-/* The name without its scopes: what follows the last "::" outside of brackets. */
-const char *ri_unqualified_name(const char *name);
-
 #endif

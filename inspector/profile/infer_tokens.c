@@ -67,20 +67,3 @@ const char *ri_tokens_last(const struct ri_tokens *tokens)
 {
 	return tokens->count ? tokens->items[tokens->count - 1] : "";
 }
-
-const char *ri_unqualified_name(const char *name)
-{
-	const char *last = name;
-	int depth = 0;
-
-	for (const char *p = name; *p; p++) {
-		if (*p == '<' || *p == '(' || *p == '[' || *p == '{')
-			depth++;
-		else if (*p == ')' || *p == ']' || *p == '}' ||
-			 (*p == '>' && (p == name || p[-1] != '-')))
-			depth--;
-		else if (!depth && p[0] == ':' && p[1] == ':')
-			last = p + 2;
-	}
-	return last;
-}
