@@ -59,21 +59,6 @@ struct ri_error *ri_error_create_errno(int error_number, const char *format, ...
 	return error;
 }
 
-struct ri_error *ri_error_prefix(struct ri_error *error, const char *format, ...)
-{
-	va_list args;
-	char *prefix, *whole;
-
-	va_start(args, format);
-	prefix = ri_vformat(format, args);
-	va_end(args);
-	whole = ri_format("%s: %s", prefix, error->message);
-	free(prefix);
-	free(error->message);
-	error->message = make_one_line(whole);
-	return error;
-}
-
 void ri_error_destroy(struct ri_error *error)
 {
 	if (!error)

@@ -37,10 +37,6 @@ struct ri_error *ri_error_create(enum ri_error_code code, const char *format, ..
 struct ri_error *ri_error_create_errno(int error_number, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Puts "PREFIX: " in front of the message of `error`, which is returned. */
-struct ri_error *ri_error_prefix(struct ri_error *error, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
-
 /* Frees `error`; null is allowed. */
 void ri_error_destroy(struct ri_error *error);
 
