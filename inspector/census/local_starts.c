@@ -80,7 +80,8 @@ static bool is_live(struct ri_finder *finder, const struct ri_counted_type *type
 	const struct ri_convention *c = &finder->layout->conventions.items[type->convention];
 	int64_t count;
 
-	return ri_count_read(finder->image, value + (uint64_t)type->header_offset, &c->counts[0],
+	return c->count_count &&
+	       ri_count_read(finder->image, value + (uint64_t)type->header_offset, &c->counts[0],
 			     &count) == RI_COUNT_LIVE;
 }
 

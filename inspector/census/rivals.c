@@ -169,10 +169,12 @@ static void carry_out(struct ri_finder *finder, struct fate *fate, uint32_t *pla
 	size_t count = finder->objects.count, kept = 0;
 	uint32_t *moved = ri_malloc(count * sizeof(*moved));
 
-	for (uint32_t i = 0; i < count; i++)
-		if (fate->heir[i] != i)
-			*ri_push(&fate->rivals) =
-				(struct ri_rival){ heir_of(fate, i), objects[i] };
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t heir = heir_of(fate, i);
+
+		if (heir != i && !fate->is_dropped[heir])
+			*ri_push(&fate->rivals) = (struct ri_rival){ heir, objects[i] };
+	}
 	for (uint32_t i = 0; i < count; i++) {
 		moved[i] = (uint32_t)kept;
 		if (!fate->is_dropped[i])
