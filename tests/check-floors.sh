@@ -79,7 +79,7 @@ done
 
 # Below report/ nothing prints and nothing exits, except where memory has run out.
 output='printf|fprintf|vprintf|vfprintf|dprintf|puts|fputs|putchar|fputc|putc|fwrite|perror|stdout|stderr|exit|_exit|abort'
-for floor in base target debug heap profile census check; do
+for floor in base target debug heap profile census learn check; do
 	for object in "$build/inspector/$floor"/*.o; do
 		case $object in
 		*'*.o' | */base/memory.o | */profile/yaml_tree.o) continue ;;
