@@ -558,5 +558,6 @@ uint32_t ri_finder_add_head(struct ri_finder *finder, const struct ri_head *head
 	if (!finder->heads.items[index].name)
 		finder->heads.items[index].name = head->name;
 	finder->heads.items[index].is_certain |= head->is_certain;
+	finder->heads.items[index].is_beyond &= head->is_beyond;
 	return index;
 }

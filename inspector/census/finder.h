@@ -33,6 +33,7 @@ struct ri_head {
 	uint64_t head, struct_addr;
 	const char *name;        /* null: not yet known */
 	bool is_certain;         /* found where a head must be, or by its magic */
+	bool is_beyond;          /* where there may be none: behind what surely was asked for */
 };
 
 struct ri_descriptors;

@@ -314,6 +314,10 @@ static void walk_head(struct ri_groups *groups, const struct ri_head *head)
 		group->state |= RI_GROUP_HEAD_BAD_MAGIC;
 	ri_vec_deinit(&groups->nodes);
 	groups->seen_type_count = 0;
+	if (head->is_beyond && !has_neighbour(groups, rule, head->head)) {
+		group->state |= RI_GROUP_UNINITIALISED;
+		return;
+	}
 	ri_group_walk(groups, group, rule->kind, head->head);
 	ri_groups_set_members(groups, index);
 	if (rule->is_headless)

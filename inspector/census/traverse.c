@@ -393,7 +393,7 @@ static const char *indexed_path(struct ri_finder *finder, const char *path, uint
 }
 
 static void add_head(struct ri_finder *finder, const struct ri_nested *nested, uint64_t addr,
-		     const char *prefix, const char *path)
+		     const char *prefix, const char *path, bool is_beyond)
 {
 	const struct ri_group_rule *rule = &finder->layout->groups.items[nested->index];
 	const struct ri_head head = {
@@ -402,7 +402,8 @@ static void add_head(struct ri_finder *finder, const struct ri_nested *nested, u
 		.struct_addr = addr,
 		.name = *path ? ri_strings_format(finder->shapes->strings, "%s%s", prefix, path)
 			      : ri_strings_add(finder->shapes->strings, prefix),
-		.is_certain = true,
+		.is_certain = !is_beyond,
+		.is_beyond = is_beyond,
 	};
 
 	ri_finder_add_head(finder, &head);
@@ -441,9 +442,21 @@ static void add_nested(struct ri_traversal *t, const struct plan *plan, uint64_t
 			}
 			add_head(t->finder, nested, at, prefix,
 				 is_variable ? indexed_path(t->finder, nested->path, i)
-					     : nested->path);
+					     : nested->path,
+				 false);
 		}
 	}
+}
+
+/* Heads in what may be one more element of an array that one alone would fill as well. */
+static void add_heads_beyond(struct ri_traversal *t, const struct plan *plan, uint64_t addr,
+			     const char *prefix)
+{
+	for (size_t n = 0; n < plan->nested.count; n++)
+		if (plan->nested.items[n].is_head && plan->nested.items[n].count == 1)
+			add_head(t->finder, &plan->nested.items[n],
+				 addr + plan->nested.items[n].offset_bytes, prefix,
+				 plan->nested.items[n].path, true);
 }
 
 /* Elements [first, end) of a variable. */
@@ -625,6 +638,8 @@ static void examine_block(struct ri_traversal *t, uint32_t index)
 		element.is_sound = typed.is_exact && !is_spare;
 		if (element.is_sound)
 			add_nested(t, plan, element.addr, shape.name, false, RI_FOUND_POINTER);
+		else if (typed.is_exact && offset + shape.element_bytes <= block->size_bytes)
+			add_heads_beyond(t, plan, element.addr, shape.name);
 		follow_slots(t, plan, &element);
 	}
 }

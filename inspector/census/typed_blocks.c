@@ -244,6 +244,7 @@ static bool claim_plain(struct ri_finder *finder, uint64_t value,
 	claim->shape = ri_shapes_shape(shapes, type, name, RI_CLASS_PLAIN_FIELD);
 	if (ri_finder_fits(type->size_bytes, usable)) {
 		claim->is_exact = true;
+		claim->spare_bytes = usable - type->size_bytes;
 		return true;
 	}
 	if (is_settled(finder, claim))

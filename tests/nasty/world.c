@@ -58,8 +58,8 @@ static FIXTURE_NOINLINE void build(int objects)
 	static int ended_count, waiting_count;
 	pthread_t thread;
 
-	create_heads();
 	create_some(objects / 2);
+	create_heads();
 	ended_count = -objects / 4;
 	waiting_count = objects - objects / 2 - objects / 4;
 	if (pthread_create(&thread, NULL, thread_main, &ended_count) ||
