@@ -96,6 +96,19 @@ static uint32_t type_at(struct ri_finder *finder, uint32_t convention, const str
 		       : RI_NONE;
 }
 
+/* Whether a known descriptor's pointer stands where its objects that begin the block have it:
+ * one whose count is dead or damaged, perhaps.  Its own words are no other object. */
+static bool may_be_at(struct ri_finder *finder, uint32_t convention, const struct ri_block *b,
+		      uint64_t front)
+{
+	const struct ri_convention *c = &finder->layout->conventions.items[convention];
+	uint32_t index = ri_descriptors_known(finder, convention,
+					      ri_finder_pointer(finder, b->addr + front,
+								&c->descriptor.field));
+
+	return index != RI_NONE && finder->types.items[index].front_bytes == front;
+}
+
 static void sweep_blocks(struct ri_finder *finder, uint32_t convention)
 {
 	const struct ri_descriptor_rule *rule =
@@ -113,6 +126,11 @@ static void sweep_blocks(struct ri_finder *finder, uint32_t convention)
 
 			if (type == RI_NONE)
 				continue;
+			for (size_t g = 0; g < f && type != RI_NONE; g++)
+				if (may_be_at(finder, convention, b, fronts[g]))
+					type = RI_NONE;
+			if (type == RI_NONE)
+				break;
 			ri_finder_append(finder, b->addr + fronts[f], type, (uint32_t)i,
 					 RI_FOUND_DESCRIPTOR);
 			break;

@@ -9,6 +9,8 @@
  */
 #include "edits.h"
 
+#include "profile/infer.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -79,6 +81,14 @@ static const struct ri_convention *convention_of(const struct ri_analysis *analy
 			.items[analysis->population->types[object->type].convention];
 }
 
+/* Types that their looks alone told are judged by how well they fit. */
+static bool is_inferred(const struct ri_analysis *analysis, const struct ri_object *object)
+{
+	const char *file = convention_of(analysis, object)->mark.file;
+
+	return file && !strcmp(file, RI_INFERRED_FILE);
+}
+
 static bool is_described(const struct ri_analysis *analysis, uint32_t o)
 {
 	return convention_of(analysis, &analysis->population->objects[o])
@@ -124,7 +134,7 @@ static bool edit_count(struct sound *sound, struct mutation *m, uint32_t o, uint
 
 	if (rule->mask != UINT64_MAX || rule->shift || rule->is_negative || rule->bias ||
 	    rule->field.bit_size || rule->plus.is_present ||
-	    object->state & RI_OBJECT_IGNORE ||
+	    object->state & RI_OBJECT_IGNORE || is_inferred(sound->analysis, object) ||
 	    (state != RI_COUNT_LIVE && !is_known_anyway(sound->analysis, o)))
 		return false;
 	edit_object(sound, m, o, &rule->field, code);
@@ -253,6 +263,7 @@ static bool make_dead_magic(struct sound *sound, struct mutation *m)
 static bool make_bad_type(struct sound *sound, struct mutation *m)
 {
 	uint32_t o = sound_draw_object(sound);
+	const struct ri_counted_type *type;
 	const struct ri_descriptor_rule *rule =
 		&convention_of(sound->analysis, &sound->analysis->population->objects[o])
 			 ->descriptor;
@@ -262,6 +273,9 @@ static bool make_bad_type(struct sound *sound, struct mutation *m)
 		return false;
 	/* without its descriptor, what it holds is not known for certain */
 	m->object_dies = m->loses_type = is_described(sound->analysis, o);
+	type = &sound->analysis->population->types[sound->analysis->population->objects[o].type];
+	if (type->owns_descriptor)
+		m->loses_owner = ri_population_find(sound->analysis->population, type->descriptor);
 	edit_object(sound, m, o, &rule->field, "bad-type");
 	m->value = sound_draw(sound, 2) ? sound_draw_poison(sound) : sound_draw_unmapped(sound);
 	return true;
