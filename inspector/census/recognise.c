@@ -18,7 +18,7 @@
  * not begin a block, types of one layout.
  *
  * Cost: the words of all used blocks of the sizes in question, sampled for portraits and
- * background; the bound for each candidate is the number of portraits that fit its size.
+ * background; each candidate is compared with the portraits that fit its size.
  */
 #include "census/recognise.h"
 
@@ -63,19 +63,23 @@ struct portrait {
 	uint32_t same[WORDS_MAX];
 };
 
-/* The used blocks of one size. */
+/* The used blocks of one size, and the portraits of what may lie in them:
+ * candidates[first .. first + count). */
 struct background {
 	uint64_t size_bytes;
 	uint32_t owner, blocks, sampled, step;
+	uint32_t first, count;
 };
 
 struct gallery {
 	const struct ri_recognise_input *input;
 	const bool *wanted;
+	uint64_t least_with_tail; /* size of the smallest wanted type that has one */
 	struct ri_kind_counts *counts;
 	uint32_t owner_count;
 	RI_VEC(struct portrait) portraits; /* ascending by size */
 	RI_VEC(struct background) backgrounds;
+	RI_VEC(uint32_t) candidates; /* portraits, by background */
 	struct ri_address_map background_of; /* block size to backgrounds[], or NOT_LOOKED_FOR */
 };
 
@@ -197,13 +201,55 @@ static bool may_hold(const struct portrait *portrait, uint64_t usable_bytes)
 	       (portrait->has_tail && portrait->size_bytes <= usable_bytes);
 }
 
+/* The first portrait that is large enough to fill blocks of `usable_bytes`. */
+static size_t first_that_fills(const struct gallery *g, uint64_t usable_bytes)
+{
+	size_t low = 0, high = g->portraits.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		uint64_t size_bytes = g->portraits.items[middle].size_bytes;
+
+		if (size_bytes <= usable_bytes && !ri_finder_fits(size_bytes, usable_bytes))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 static bool any_may_hold(const struct gallery *g, uint64_t usable_bytes)
 {
-	for (size_t i = 0; i < g->portraits.count; i++)
-		if (is_wanted(g, &g->portraits.items[i]) &&
-		    may_hold(&g->portraits.items[i], usable_bytes))
+	if (usable_bytes >= g->least_with_tail)
+		return true;
+	for (size_t i = first_that_fills(g, usable_bytes);
+	     i < g->portraits.count && g->portraits.items[i].size_bytes <= usable_bytes; i++)
+		if (is_wanted(g, &g->portraits.items[i]))
 			return true;
 	return false;
+}
+
+/* Notes the smallest wanted type whose blocks may be larger than it. */
+static void find_least_with_tail(struct gallery *g)
+{
+	g->least_with_tail = UINT64_MAX;
+	for (size_t i = 0; i < g->portraits.count; i++) {
+		const struct portrait *portrait = &g->portraits.items[i];
+
+		if (portrait->has_tail && is_wanted(g, portrait) &&
+		    portrait->size_bytes < g->least_with_tail)
+			g->least_with_tail = portrait->size_bytes;
+	}
+}
+
+/* Lists the portraits that may hold blocks of the background's size. */
+static void list_candidates(struct gallery *g, struct background *background)
+{
+	background->first = (uint32_t)g->candidates.count;
+	for (size_t i = 0; i < g->portraits.count; i++)
+		if (may_hold(&g->portraits.items[i], background->size_bytes))
+			*ri_push(&g->candidates) = (uint32_t)i;
+	background->count = (uint32_t)g->candidates.count - background->first;
 }
 
 static struct background *find_background(struct gallery *g, uint64_t size_bytes)
@@ -233,6 +279,7 @@ static void list_backgrounds(struct gallery *g)
 		background = ri_push(&g->backgrounds);
 		background->size_bytes = size_bytes;
 		background->owner = g->owner_count++;
+		list_candidates(g, background);
 	}
 }
 
@@ -346,14 +393,12 @@ static const struct portrait *recognise(const struct gallery *g, const struct ca
 	const struct portrait *best = NULL;
 	double best_score = 0, second = 0;
 
-	for (size_t i = 0; i < g->portraits.count; i++) {
-		const struct portrait *portrait = &g->portraits.items[i];
+	for (uint32_t i = 0; i < c->background->count; i++) {
+		const struct portrait *portrait =
+			&g->portraits.items[g->candidates.items[c->background->first + i]];
 		double score;
 
-		if (portrait->size_bytes > c->block->size_bytes)
-			break;
-		if (!may_hold(portrait, c->block->size_bytes) ||
-		    (portrait->type != RI_NONE && !is_alive(g, portrait, c->block->addr)))
+		if (portrait->type != RI_NONE && !is_alive(g, portrait, c->block->addr))
 			continue;
 		score = score_of(g, portrait, c);
 		if (!best || score > best_score) {
@@ -416,6 +461,7 @@ static void find_alike(const struct ri_recognise_input *input, const bool *wante
 	paint_rivals(&g);
 	if (g.portraits.count)
 		qsort(g.portraits.items, g.portraits.count, sizeof(*g.portraits.items), by_size);
+	find_least_with_tail(&g);
 	list_backgrounds(&g);
 	paint_backgrounds(&g);
 	for (size_t b = 0; b < input->heap->block_count; b++) {
@@ -431,6 +477,7 @@ static void find_alike(const struct ri_recognise_input *input, const bool *wante
 	ri_kind_counts_destroy(g.counts);
 	ri_vec_deinit(&g.portraits);
 	ri_vec_deinit(&g.backgrounds);
+	ri_vec_deinit(&g.candidates);
 	ri_address_map_deinit(&g.background_of);
 }
 

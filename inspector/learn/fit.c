@@ -27,6 +27,7 @@
 #define CONTESTED_SHARE 0.25
 #define BETTER_MAX 32 /* times that a margin may show a better model */
 #define BETTER_BITS 1e-6
+#define MODELS_MAX 256 /* kept beside the best; groups that would make more are open */
 
 /* ---- other models ----------------------------------------------------------- */
 
@@ -95,8 +96,10 @@ static bool find_margin(struct ri_fit_state *fit, uint32_t g, bool may_take, dou
 		if (more < -BETTER_BITS && may_take)
 			return false;
 		*ret_margin = fmin(*ret_margin, more);
-		if (more < fit->threshold)
+		if (more < fit->threshold && fit->model_count < MODELS_MAX)
 			keep_model(fit, g, best);
+		else
+			fit->is_open[g] |= more < fit->threshold;
 		restore_weights(model, g, best);
 	}
 	return true;
@@ -145,9 +148,13 @@ static bool find_contest(struct ri_fit_state *fit, uint32_t g, uint64_t *ret_for
 		if (won < CONTESTED_OBJECTS_MIN ||
 		    (double)won < CONTESTED_SHARE * (double)(lost + won))
 			continue;
-		*ri_push(&fit->changes) =
-			(struct ri_fit_change){ g, (uint32_t)fit->model_count++, (int32_t)(w - own) };
 		is_contested = true;
+		if (fit->model_count >= MODELS_MAX)
+			fit->is_open[g] = true;
+		else
+			*ri_push(&fit->changes) = (struct ri_fit_change){
+				g, (uint32_t)fit->model_count++, (int32_t)(w - own)
+			};
 	}
 	return is_contested;
 }
@@ -246,7 +253,7 @@ static struct ri_fit_range range_of(const struct ri_fit_state *fit, const struct
 				    const size_t *first, int64_t *sums)
 {
 	struct ri_fit_range range = { 0, (int64_t)row->slack, false };
-	int64_t mixed = 0;
+	int64_t mixed = 0, open = 0;
 
 	for (uint32_t i = 0; i < row->entry_count; i++) {
 		const struct ri_fit_entry *entry = &fit->entries[row->first + i];
@@ -261,6 +268,8 @@ static struct ri_fit_range range_of(const struct ri_fit_state *fit, const struct
 			mixed += holders;
 		if (fit->leader_of[g] != entry->class_index)
 			continue;
+		if (fit->is_open[g])
+			open += holders * fit->model.groups[g].weight_max;
 		range.low += fit->model.groups[g].weight * holders;
 		range.high += fit->model.groups[g].weight * holders;
 		for (size_t c = first[g]; c < first[g + 1]; c++)
@@ -272,14 +281,17 @@ static struct ri_fit_range range_of(const struct ri_fit_state *fit, const struct
 	for (uint32_t i = 0; i < row->entry_count; i++) {
 		uint32_t g = fit->group_of[fit->entries[row->first + i].class_index];
 
-		for (size_t c = g == RI_FIT_NO_GROUP ? 0 : first[g]; g != RI_FIT_NO_GROUP && c < first[g + 1];
-		     c++) {
+		if (g == RI_FIT_NO_GROUP)
+			continue;
+		for (size_t c = first[g]; c < first[g + 1]; c++) {
 			int64_t *sum = &sums[fit->changes.items[c].model];
 
 			*(*sum < 0 ? &range.low : &range.high) += *sum;
 			*sum = 0;
 		}
 	}
+	range.low = range.low > open ? range.low - open : 0;
+	range.high += open;
 	return range;
 }
 

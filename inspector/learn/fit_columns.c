@@ -13,6 +13,7 @@
 #define RARE_OBJECTS 3
 #define FIT_ROWS_MAX 20000
 #define COOCCURRENCE_CELLS_MAX 2000 /* of a column, to find a group's neighbours */
+#define COOCCURRENCE_ENTRIES_MAX 65536 /* of these rows */
 
 /* All cells by class: cells[first[k] .. first[k + 1]). */
 struct columns {
@@ -236,10 +237,13 @@ static void find_neighbours(struct ri_fit_state *fit, uint32_t g, uint64_t *shar
 	struct ri_fit_model *model = &fit->model;
 	struct ri_fit_group *group = &model->groups[g];
 	uint32_t step = group->cell_count / COOCCURRENCE_CELLS_MAX + 1;
-	size_t met_count = 0;
+	size_t met_count = 0, looked_at = 0;
 
-	for (uint32_t c = 0; c < group->cell_count; c += step) {
+	for (uint32_t c = 0; c < group->cell_count && looked_at < COOCCURRENCE_ENTRIES_MAX;
+	     c += step) {
 		const struct ri_fit_row *row = &fit->fitted[model->cells[group->first + c].row];
+
+		looked_at += row->entry_count;
 
 		for (uint32_t i = 0; i < row->entry_count; i++) {
 			uint32_t k = fit->entries[row->first + i].class_index;
@@ -291,6 +295,7 @@ void ri_fit_state_init(struct ri_fit_state *fit)
 	free(index);
 	free(columns.first);
 	free(columns.cells);
+	fit->is_open = ri_calloc(fit->model.group_count + 1, sizeof(*fit->is_open));
 	fit->threshold = 2 * (log2((double)fit->model.objects + 1) + 3);
 }
 
@@ -304,4 +309,5 @@ void ri_fit_state_deinit(struct ri_fit_state *fit)
 	free(fit->fitted_of);
 	free(fit->group_of);
 	free(fit->leader_of);
+	free(fit->is_open);
 }

@@ -30,6 +30,7 @@ struct ri_fit_state {
 	struct ri_fit_model model;
 	RI_VEC(struct ri_fit_change) changes; /* by model */
 	size_t model_count;      /* besides the best */
+	bool *is_open;           /* per group: any weight, since more models were found than kept */
 	double threshold;
 };
 

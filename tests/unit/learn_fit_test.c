@@ -376,6 +376,46 @@ static void the_same_input_gives_the_same_model(void **state)
 	free(b);
 }
 
+/* Hundreds of classes that nothing decides: more models tie than are kept, and no object is
+ * accused for what was left out. */
+static void more_ties_than_are_kept_accuse_nobody(void **state)
+{
+	enum { TIES = 400, EACH = 4 };
+	struct ri_fit_class *classes = ri_calloc(2 * TIES, sizeof(*classes));
+	struct ri_fit_entry *entries = ri_calloc(2 * TIES * EACH, sizeof(*entries));
+	struct ri_fit_row *rows = ri_calloc(TIES * EACH, sizeof(*rows));
+	struct ri_fit_range *ranges = ri_calloc(TIES * EACH, sizeof(*ranges));
+	struct ri_fit_result result;
+	size_t entry_count = 0;
+
+	(void)state;
+	for (uint32_t k = 0; k < 2 * TIES; k++)
+		classes[k].prior = 0.5;
+	for (uint32_t t = 0; t < TIES; t++)
+		for (uint32_t i = 0; i < EACH; i++) {
+			struct ri_fit_row *row = &rows[t * EACH + i];
+
+			/* two classes on the same objects, but for one that has the first alone */
+			*row = (struct ri_fit_row){ .count = 1,
+						    .objects = 1,
+						    .first = entry_count,
+						    .entry_count = i ? 2 : 1 };
+			entries[entry_count++] = (struct ri_fit_entry){ 2 * t, 1 };
+			if (i)
+				entries[entry_count++] = (struct ri_fit_entry){ 2 * t + 1, 1 };
+		}
+	result = ri_fit(rows, TIES * EACH, entries, classes, 2 * TIES, ranges);
+	assert_true(result.model_count <= 257);
+	for (size_t r = 0; r < TIES * EACH; r++) {
+		assert_true(ranges[r].low <= 1);
+		assert_true(ranges[r].high >= 1);
+	}
+	free(classes);
+	free(entries);
+	free(rows);
+	free(ranges);
+}
+
 static void nothing_to_fit_is_no_trouble(void **state)
 {
 	struct ri_fit_row row = { .count = 3, .objects = 1 };
@@ -407,6 +447,7 @@ int main(void)
 		cmocka_unit_test(slack_is_possible_and_never_learned),
 		cmocka_unit_test(holders_of_a_mixture_may_own_all_the_same),
 		cmocka_unit_test(the_same_input_gives_the_same_model),
+		cmocka_unit_test(more_ties_than_are_kept_accuse_nobody),
 		cmocka_unit_test(nothing_to_fit_is_no_trouble),
 	};
 
