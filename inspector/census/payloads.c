@@ -21,7 +21,6 @@
 #define POOL_BLOCKS_MIN 8
 #define PLAUSIBLE_PERCENT 90
 #define AGREEING_PERCENT 80
-#define COUNT_MAX 100000
 
 /* A pointer from a place without a declared pointee to the start of an unknown block. */
 struct lead {
@@ -118,11 +117,7 @@ static bool is_plausible(const struct search *s, uint32_t type_index, uint32_t b
 	int64_t count;
 
 	*ret_agrees = false;
-	if (!c->count_count ||
-	    ri_count_read(s->input->image,
-			  start + type->front_bytes + (uint64_t)type->header_offset,
-			  &c->counts[0], &count) != RI_COUNT_LIVE ||
-	    count < 1 || count > COUNT_MAX ||
+	if (!ri_looks_alive(s->input, type_index, start + type->front_bytes, &count) ||
 	    is_count_in_pointer(s, &c->counts[0],
 				start + type->front_bytes + (uint64_t)type->header_offset))
 		return false;

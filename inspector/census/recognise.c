@@ -365,19 +365,6 @@ static double score_of(const struct gallery *g, const struct portrait *portrait,
 	return score;
 }
 
-static bool is_alive(const struct gallery *g, const struct portrait *portrait, uint64_t start)
-{
-	const struct ri_counted_type *type = &g->input->population->types[portrait->type];
-	const struct ri_convention *c = &g->input->layout->conventions.items[type->convention];
-	int64_t count;
-
-	return c->count_count &&
-	       ri_count_read(g->input->image,
-			     start + type->front_bytes + (uint64_t)type->header_offset,
-			     &c->counts[0], &count) == RI_COUNT_LIVE &&
-	       count > 0;
-}
-
 static bool is_same_name(const struct gallery *g, const struct portrait *a,
 			 const struct portrait *b)
 {
@@ -398,7 +385,9 @@ static const struct portrait *recognise(const struct gallery *g, const struct ca
 			&g->portraits.items[g->candidates.items[c->background->first + i]];
 		double score;
 
-		if (portrait->type != RI_NONE && !is_alive(g, portrait, c->block->addr))
+		if (portrait->type != RI_NONE &&
+		    !ri_looks_alive(g->input, portrait->type,
+				    c->block->addr + portrait->front_bytes, NULL))
 			continue;
 		score = score_of(g, portrait, c);
 		if (!best || score > best_score) {

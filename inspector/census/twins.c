@@ -25,7 +25,6 @@
 #define PLACES_MAX 8        /* per block size */
 #define UNSPLIT_BYTES 16    /* a block may be larger by a remainder too small to split off */
 #define AMBIGUOUS (RI_NONE - 1)
-#define COUNT_MAX 100000
 
 /* Where objects of a type have their class pointer in blocks of one size. */
 struct place {
@@ -174,18 +173,6 @@ static void list_places(struct search *s)
 	}
 }
 
-static bool is_alive(const struct search *s, uint32_t type, uint64_t addr)
-{
-	const struct ri_counted_type *t = &s->input->population->types[type];
-	const struct ri_convention *c = &s->input->layout->conventions.items[t->convention];
-	int64_t count;
-
-	return c->count_count &&
-	       ri_count_read(s->input->image, addr + (uint64_t)t->header_offset, &c->counts[0],
-			     &count) == RI_COUNT_LIVE &&
-	       count > 0 && count <= COUNT_MAX;
-}
-
 /* The object that an unknown block is if it was asked for like those of `size_bytes`, in *ret;
  * false if it is none. */
 static bool find_twin(const struct search *s, const struct ri_block *block, uint64_t size_bytes,
@@ -211,7 +198,7 @@ static bool find_twin(const struct search *s, const struct ri_block *block, uint
 			continue;
 		addr = block->addr + place->object_offset +
 		       s->input->population->types[type].front_bytes;
-		if (!is_alive(s, type, addr))
+		if (!ri_looks_alive(s->input, type, addr, NULL))
 			continue;
 		*ret = (struct ri_lost_object){ addr, type };
 		return true;

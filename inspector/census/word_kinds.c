@@ -19,6 +19,7 @@ enum { KIND_NUMBER, KIND_NULL, KIND_OBJECT, KIND_INSIDE, KIND_BLOCK, KIND_FREE, 
 #define KIND_SHIFT 20 /* of a kind's sort over its detail */
 #define DETAIL_MASK ((1u << KIND_SHIFT) - 1)
 #define SMALLEST_POINTER 4096
+#define COUNT_MAX 100000
 
 static uint32_t make_kind(uint32_t sort, uint64_t detail)
 {
@@ -169,4 +170,21 @@ uint32_t ri_kind_counts_get(const struct ri_kind_counts *counts, uint32_t owner,
 			    uint32_t kind)
 {
 	return find_entry(counts, make_key(owner, word, kind))->count;
+}
+
+bool ri_looks_alive(const struct ri_recognise_input *input, uint32_t type, uint64_t addr,
+		    int64_t *ret_count)
+{
+	const struct ri_counted_type *t = &input->population->types[type];
+	const struct ri_convention *c = &input->layout->conventions.items[t->convention];
+	int64_t count;
+
+	if (!c->count_count ||
+	    ri_count_read(input->image, addr + (uint64_t)t->header_offset, &c->counts[0],
+			  &count) != RI_COUNT_LIVE ||
+	    count < 1 || count > COUNT_MAX)
+		return false;
+	if (ret_count)
+		*ret_count = count;
+	return true;
 }

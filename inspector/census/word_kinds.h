@@ -27,6 +27,13 @@ void ri_kind_counts_add(struct ri_kind_counts *counts, uint32_t owner, uint32_t 
 uint32_t ri_kind_counts_get(const struct ri_kind_counts *counts, uint32_t owner, uint32_t word,
 			    uint32_t kind);
 
+/*
+ * Whether the primary count of an object of the population's type `type` at P = `addr` is
+ * alive and no larger than programs have holders; *ret_count (may be null) is the count.
+ */
+bool ri_looks_alive(const struct ri_recognise_input *input, uint32_t type, uint64_t addr,
+		    int64_t *ret_count);
+
 /* payloads.c: appends what void pointers of one class lead to, where that is an object of
  * a wanted type; see recognise.h.  `is_known`: per block, whether it has object or type. */
 void ri_payloads_find(const struct ri_recognise_input *input, const bool *wanted,
