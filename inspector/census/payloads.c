@@ -35,10 +35,8 @@ struct holders_of_block {
 
 struct search {
 	const struct ri_recognise_input *input;
-	const bool *wanted;
 	const bool *is_known;
 	struct ri_shapes *shapes; /* of its own: the census' stay as they are */
-	struct ri_finder finder;  /* for its questions about sizes and tails alone */
 	struct holders_of_block *holders; /* per block */
 	RI_VEC(struct lead) leads;        /* by class, size, block */
 	uint32_t *types;         /* wanted ones */
@@ -244,14 +242,13 @@ void ri_payloads_find(const struct ri_recognise_input *input, const bool *wanted
 		      const bool *is_known, ri_recognised_list *ret)
 {
 	const struct ri_layout *layout = input->layout;
-	struct search s = { .input = input, .wanted = wanted, .is_known = is_known };
+	struct search s = { .input = input, .is_known = is_known };
 
 	s.types = ri_calloc(layout->types.count + 1, sizeof(*s.types));
 	for (uint32_t t = 0; t < layout->types.count; t++)
 		if (wanted[t] && layout->types.items[t].extent_bytes)
 			s.types[s.type_count++] = t;
 	if (s.type_count) {
-		s.finder = (struct ri_finder){ .dwarf = input->types };
 		s.shapes = ri_shapes_create(layout, input->types);
 		s.holders = ri_calloc(input->heap->block_count + 1, sizeof(*s.holders));
 		s.is_taken = ri_calloc(input->heap->block_count + 1, sizeof(*s.is_taken));

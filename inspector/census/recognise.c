@@ -75,7 +75,7 @@ struct gallery {
 	const struct ri_recognise_input *input;
 	const bool *wanted;
 	uint64_t least_with_tail; /* size of the smallest wanted type that has one */
-	struct ri_kind_counts *counts;
+	struct ri_address_map counts; /* of kinds, see word_kinds.h */
 	uint32_t owner_count;
 	RI_VEC(struct portrait) portraits; /* ascending by size */
 	RI_VEC(struct background) backgrounds;
@@ -103,7 +103,7 @@ static void sample(struct gallery *g, struct portrait *portrait, uint64_t start)
 		if (!portrait->sampled)
 			portrait->value[w] = value;
 		portrait->same[w] += value == portrait->value[w];
-		ri_kind_counts_add(g->counts, portrait->owner, w, ri_word_kind(g->input, value));
+		ri_kind_counts_add(&g->counts, portrait->owner, w, ri_word_kind(g->input, value));
 	}
 	portrait->sampled++;
 }
@@ -312,7 +312,7 @@ static void paint_backgrounds(struct gallery *g)
 
 			if (!ri_image_read_u64(g->input->image, block->addr + 8ull * w, &value))
 				value = 0;
-			ri_kind_counts_add(g->counts, background->owner, w,
+			ri_kind_counts_add(&g->counts, background->owner, w,
 					   ri_word_kind(g->input, value));
 		}
 	}
@@ -341,9 +341,9 @@ static bool is_constant(const struct portrait *portrait, uint32_t w)
 static double nats_of(const struct gallery *g, const struct portrait *portrait,
 		      const struct background *background, uint32_t w, uint32_t kind)
 {
-	double usual = (ri_kind_counts_get(g->counts, background->owner, w, kind) + SMOOTHING) /
+	double usual = (ri_kind_counts_get(&g->counts, background->owner, w, kind) + SMOOTHING) /
 		       (background->sampled + SMOOTHING * KINDS_EXPECTED);
-	double seen = ri_kind_counts_get(g->counts, portrait->owner, w, kind);
+	double seen = ri_kind_counts_get(&g->counts, portrait->owner, w, kind);
 	double nats = log((seen / usual + DRAWN_TO_BACKGROUND) /
 			  (portrait->sampled + DRAWN_TO_BACKGROUND));
 
@@ -445,7 +445,6 @@ static void find_alike(const struct ri_recognise_input *input, const bool *wante
 {
 	struct gallery g = { .input = input, .wanted = wanted };
 
-	g.counts = ri_kind_counts_create();
 	paint_types(&g);
 	paint_rivals(&g);
 	if (g.portraits.count)
@@ -463,7 +462,7 @@ static void find_alike(const struct ri_recognise_input *input, const bool *wante
 		if (background)
 			look_at(&g, block, background, ret);
 	}
-	ri_kind_counts_destroy(g.counts);
+	ri_address_map_deinit(&g.counts);
 	ri_vec_deinit(&g.portraits);
 	ri_vec_deinit(&g.backgrounds);
 	ri_vec_deinit(&g.candidates);

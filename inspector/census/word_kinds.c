@@ -9,9 +9,6 @@
  */
 #include "census/word_kinds.h"
 
-#include <stdlib.h>
-
-#include "base/strings.h"
 
 enum { KIND_NUMBER, KIND_NULL, KIND_OBJECT, KIND_INSIDE, KIND_BLOCK, KIND_FREE, KIND_CODE,
        KIND_DATA, KIND_MAPPED };
@@ -96,80 +93,23 @@ uint32_t ri_word_kind(const struct ri_recognise_input *input, uint64_t value)
 	return make_kind(KIND_DATA, 0);
 }
 
-struct entry {
-	uint64_t key;            /* 0: empty */
-	uint32_t count;
-};
-
-struct ri_kind_counts {
-	struct entry *entries;   /* open addressing, a power of two */
-	size_t capacity, used;
-};
-
-struct ri_kind_counts *ri_kind_counts_create(void)
-{
-	struct ri_kind_counts *counts = ri_calloc(1, sizeof(*counts));
-
-	counts->capacity = 1024;
-	counts->entries = ri_calloc(counts->capacity, sizeof(*counts->entries));
-	return counts;
-}
-
-void ri_kind_counts_destroy(struct ri_kind_counts *counts)
-{
-	if (!counts)
-		return;
-	free(counts->entries);
-	free(counts);
-}
-
-/* Never 0: kinds leave the top bits free. */
 static uint64_t make_key(uint32_t owner, uint32_t word, uint32_t kind)
 {
-	return 1ull << 63 | (uint64_t)owner << 36 | (uint64_t)(word & 0xfff) << 24 | kind;
+	return (uint64_t)owner << 36 | (uint64_t)(word & 0xfff) << 24 | kind;
 }
 
-static struct entry *find_entry(const struct ri_kind_counts *counts, uint64_t key)
+void ri_kind_counts_add(struct ri_address_map *counts, uint32_t owner, uint32_t word, uint32_t kind)
 {
-	size_t i = ri_hash_u64(key) & (counts->capacity - 1);
-
-	while (counts->entries[i].key && counts->entries[i].key != key)
-		i = (i + 1) & (counts->capacity - 1);
-	return &counts->entries[i];
+	ri_address_map_set(counts, make_key(owner, word, kind),
+			   ri_kind_counts_get(counts, owner, word, kind) + 1);
 }
 
-static void grow(struct ri_kind_counts *counts)
-{
-	struct entry *old = counts->entries;
-	size_t old_capacity = counts->capacity;
-
-	counts->capacity *= 2;
-	counts->entries = ri_calloc(counts->capacity, sizeof(*counts->entries));
-	for (size_t i = 0; i < old_capacity; i++)
-		if (old[i].key)
-			*find_entry(counts, old[i].key) = old[i];
-	free(old);
-}
-
-void ri_kind_counts_add(struct ri_kind_counts *counts, uint32_t owner, uint32_t word,
-			uint32_t kind)
-{
-	struct entry *entry;
-
-	if (counts->used * 2 >= counts->capacity)
-		grow(counts);
-	entry = find_entry(counts, make_key(owner, word, kind));
-	if (!entry->key) {
-		entry->key = make_key(owner, word, kind);
-		counts->used++;
-	}
-	entry->count++;
-}
-
-uint32_t ri_kind_counts_get(const struct ri_kind_counts *counts, uint32_t owner, uint32_t word,
+uint32_t ri_kind_counts_get(const struct ri_address_map *counts, uint32_t owner, uint32_t word,
 			    uint32_t kind)
 {
-	return find_entry(counts, make_key(owner, word, kind))->count;
+	uint32_t count = ri_address_map_find(counts, make_key(owner, word, kind));
+
+	return count == RI_NONE ? 0 : count;
 }
 
 bool ri_looks_alive(const struct ri_recognise_input *input, uint32_t type, uint64_t addr,

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "census/address_map.h"
 #include "census/recognise.h"
 
 /* A kind: null, a pointer by what it leads to, or a number by the size of its halves. */
@@ -17,14 +18,11 @@ uint32_t ri_word_kind(const struct ri_recognise_input *input, uint64_t value);
 
 /*
  * How often which kind stands at which word of which owner (an owner is any number below
- * 2^24): a table that grows.
+ * 2^24), in a map that is of no other use.
  */
-struct ri_kind_counts;
-struct ri_kind_counts *ri_kind_counts_create(void);
-void ri_kind_counts_destroy(struct ri_kind_counts *counts);
-void ri_kind_counts_add(struct ri_kind_counts *counts, uint32_t owner, uint32_t word,
+void ri_kind_counts_add(struct ri_address_map *counts, uint32_t owner, uint32_t word,
 			uint32_t kind);
-uint32_t ri_kind_counts_get(const struct ri_kind_counts *counts, uint32_t owner, uint32_t word,
+uint32_t ri_kind_counts_get(const struct ri_address_map *counts, uint32_t owner, uint32_t word,
 			    uint32_t kind);
 
 /*

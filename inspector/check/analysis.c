@@ -303,8 +303,8 @@ static void tell_left_out(const struct ri_inference *inference, bool is_all, str
 
 /* Binds the profiles; then, unless the user knows better, looks for counted types that none
  * of them covers and binds again with what was found. */
-static struct ri_error *bind_profiles(struct ri_analysis *analysis,
-				      const struct ri_analysis_options *options, double *since)
+static void bind_profiles(struct ri_analysis *analysis, const struct ri_analysis_options *options,
+			  double *since)
 {
 	const struct ri_infer_options infer = { .is_all = options->infer == RI_INFER_ALL };
 	bool has_user_profile = options->profile_paths && options->profile_paths[0];
@@ -318,7 +318,7 @@ static struct ri_error *bind_profiles(struct ri_analysis *analysis,
 	if (options->infer == RI_INFER_NONE ||
 	    (options->infer == RI_INFER_AUTO && has_user_profile)) {
 		ri_gaps_move(&analysis->gaps, &gaps);
-		return NULL;
+		return;
 	}
 	analysis->inference = ri_inference_create(analysis->types, analysis->modules,
 						  analysis->layout, &infer);
@@ -340,7 +340,6 @@ static struct ri_error *bind_profiles(struct ri_analysis *analysis,
 	}
 	tell_left_out(analysis->inference, infer.is_all, &gaps);
 	ri_gaps_move(&analysis->gaps, &gaps);
-	return NULL;
 }
 
 /* All that depends on the program rather than on what its memory holds. */
@@ -368,7 +367,8 @@ static struct ri_error *open_stages(struct ri_analysis *analysis,
 	end_stage(analysis, "modules", &since);
 	analysis->types = ri_types_create(analysis->modules, &analysis->gaps);
 	end_stage(analysis, "types", &since);
-	return bind_profiles(analysis, options, &since);
+	bind_profiles(analysis, options, &since);
+	return NULL;
 }
 
 struct ri_error *ri_analysis_open(const struct ri_analysis_options *options,

@@ -29,8 +29,8 @@ bool ri_rows_is_judged(const struct ri_population *population, uint32_t o)
 	const struct ri_object *object = &population->objects[o];
 
 	return !(object->state &
-		 (RI_OBJECT_FREED | RI_OBJECT_MAGIC_DEAD | RI_OBJECT_DOUBTED_BITS | RI_OBJECT_MAGIC_BAD |
-		  RI_OBJECT_COUNT_IMPOSSIBLE | RI_OBJECT_SATURATED | RI_OBJECT_IMMORTAL |
+		 (RI_OBJECT_FREED | RI_OBJECT_MAGIC_DEAD | RI_OBJECT_DOUBTED_BITS |
+		  RI_OBJECT_MAGIC_BAD | RI_OBJECT_COUNT_IMPOSSIBLE | RI_OBJECT_SATURATED | RI_OBJECT_IMMORTAL |
 		  RI_OBJECT_IGNORE | RI_OBJECT_DESCRIPTOR_BAD)) &&
 	       object->count < COUNT_MAX && object->count > -COUNT_MAX;
 }
