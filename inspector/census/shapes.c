@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Holder classes and the tables of shapes: see shapes.h.  What lies at which
- * word is worked out in shape_layout.c.
+ * word is worked out in shape_layout.c, shape_marks.c and shape_counted.c.
  *
  * A class is worth what its kind says (typed members, variables and arrays of
  * typed pointers own one reference; every other place may), unless an owner

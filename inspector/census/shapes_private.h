@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What shapes.c and shape_layout.c share.  Private to them. */
+/* What shapes.c and shape_*.c share.  Private to them. */
 #ifndef RI_CENSUS_SHAPES_PRIVATE_H
 #define RI_CENSUS_SHAPES_PRIVATE_H
 
@@ -43,7 +43,7 @@ const struct ri_counted_struct *ri_shapes_find_struct(const struct ri_shapes *sh
 bool ri_shapes_is_undecided(const struct ri_shapes *shapes, uint32_t counted);
 
 /* shape_layout.c: lays `type` out from byte `offset_bytes` of `shape` on, with
- * classes "NAME.path"; then, for a counted type, the words of its header. */
+ * classes "NAME.path"; shape_counted.c: a counted type with the words of its header. */
 void ri_shape_lay_out(struct ri_shapes *shapes, struct ri_shape *shape,
 		      const struct ri_type *type, uint64_t offset_bytes, const char *name,
 		      enum ri_class_kind kind);

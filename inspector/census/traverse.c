@@ -15,28 +15,19 @@
  *
  * Each object and block is examined once.  Pointers to counted structs, which
  * are most of them and hit memory at random, are queued and looked up in
- * batches with prefetching.  What variables, objects and blocks embed (counted
- * structs, group heads) is found on the way.
+ * batches with prefetching.  What to do with an element of a shape is planned once
+ * (traverse_plans.c); what it embeds (counted structs, group heads) is added on the
+ * way (traverse_nested.c).
  */
 #include "census/traverse_private.h"
 
 #include <stdlib.h>
 
-#include "census/nested.h"
 #include "census/type_walk.h"
 #include "debug/types.h"
 
 #define BATCH 256
 #define LOWEST_ADDRESS 4096
-#define UNUSED_MAX 4096 /* spans; each region is searched around all of them */
-
-/* What to do with an element of a shape. */
-struct plan {
-	bool is_made;
-	uint32_t *slots;          /* those to follow */
-	size_t slot_count, slot_capacity;
-	ri_nested_list nested;
-};
 
 struct pending {
 	uint64_t value;
@@ -53,7 +44,7 @@ struct ri_traversal {
 	uint64_t *pools;          /* while guesses are examined */
 	size_t guessed_count;     /* of finder->objects: looked at as guesses */
 	RI_VEC(uint32_t) blocks_to_do; /* indices into finder->typed */
-	RI_VEC(struct plan) plans;     /* by shape */
+	ri_plan_list plans;
 	struct pending queue[BATCH];
 	size_t queued;
 	RI_VEC(struct pending) doubtful; /* from unsound places, to be followed last */
@@ -72,109 +63,11 @@ void ri_traversal_destroy(struct ri_traversal *traversal)
 {
 	if (!traversal)
 		return;
-	for (size_t i = 0; i < traversal->plans.count; i++) {
-		free(traversal->plans.items[i].slots);
-		ri_vec_deinit(&traversal->plans.items[i].nested);
-	}
-	ri_vec_deinit(&traversal->plans);
+	ri_plans_deinit(&traversal->plans);
 	ri_vec_deinit(&traversal->blocks_to_do);
 	ri_vec_deinit(&traversal->doubtful);
 	ri_vec_deinit(&traversal->contests);
 	free(traversal);
-}
-
-/*
- * Plans
- */
-
-/* Whether a field table or an owner rule declares the word to own something. */
-static bool is_declared_owner(const struct ri_shapes *shapes, const struct ri_slot *slot)
-{
-	const struct ri_holder_class *class = &shapes->classes.items[slot->class_index];
-
-	return slot->kind == RI_SLOT_VOID_POINTER && class->is_declared && !class->is_possible &&
-	       class->weight > 0;
-}
-
-static void list_slots(struct plan *plan, const struct ri_shapes *shapes,
-		       const struct ri_shape *shape)
-{
-	for (size_t i = 0; i < shape->slot_count; i++) {
-		const struct ri_slot *slot = &shape->slots[i];
-
-		if (slot->in_union ||
-		    (slot->kind != RI_SLOT_POINTER && slot->kind != RI_SLOT_POINTER_ARRAY &&
-		     !slot->is_to_numbers && !is_declared_owner(shapes, slot)))
-			continue;
-		plan->slots = ri_grow(plan->slots, &plan->slot_capacity, plan->slot_count + 1,
-				      sizeof(*plan->slots));
-		plan->slots[plan->slot_count++] = (uint32_t)i;
-	}
-}
-
-/* The plan of a shape, to be filled if it was not made before. */
-static struct plan *get_plan(struct ri_traversal *t, uint32_t shape, bool *ret_is_made)
-{
-	struct plan *plan;
-
-	while (t->plans.count <= shape)
-		ri_push(&t->plans);
-	plan = &t->plans.items[shape];
-	*ret_is_made = plan->is_made;
-	if (!plan->is_made)
-		list_slots(plan, t->finder->shapes, &t->finder->shapes->shapes.items[shape]);
-	plan->is_made = true;
-	return plan;
-}
-
-/* The plan of a shape whose elements are of `type`; null: of no struct. */
-static const struct plan *plan_of(struct ri_traversal *t, uint32_t shape,
-				  const struct ri_type *type)
-{
-	bool is_made;
-	struct plan *plan = get_plan(t, shape, &is_made);
-
-	if (!is_made && type)
-		ri_nested_find(t->finder->shapes, type, 0, &plan->nested);
-	return plan;
-}
-
-/* The plan of a counted type: what it embeds has other headers than its own. */
-static const struct plan *plan_of_counted(struct ri_traversal *t, uint32_t shape, uint32_t index)
-{
-	struct ri_finder *finder = t->finder;
-	const struct ri_counted_type *type = &finder->types.items[index];
-	int64_t own_header = (int64_t)type->front_bytes + type->header_offset;
-	ri_nested_list all = { 0 };
-	bool is_made;
-	struct plan *plan = get_plan(t, shape, &is_made);
-
-	if (is_made)
-		return plan;
-	/* no descriptor in memory adds a type of a second header */
-	for (uint32_t i = 0; i < finder->layout->types.count; i++)
-		if (finder->types.items[i].container == index) {
-			struct ri_nested *second = ri_push(&plan->nested);
-
-			second->index = i;
-			second->offset_bytes =
-				type->front_bytes + finder->types.items[i].container_offset;
-			second->count = 1;
-			second->path = "";
-		}
-	if (type->type)
-		ri_nested_find(finder->shapes, type->type, type->front_bytes, &all);
-	for (size_t i = 0; i < all.count; i++) {
-		const struct ri_nested *nested = &all.items[i];
-
-		if (nested->is_head || nested->is_unused ||
-		    (int64_t)nested->offset_bytes +
-				    finder->types.items[nested->index].header_offset !=
-			    own_header)
-			*ri_push(&plan->nested) = *nested;
-	}
-	ri_vec_deinit(&all);
-	return plan;
 }
 
 /*
@@ -262,7 +155,7 @@ static bool leads_to_objects(const struct ri_slot *slot)
 
 static bool leads_to_numbers(const struct ri_traversal *t, const struct ri_slot *slot)
 {
-	return slot->is_to_numbers && !is_declared_owner(t->finder->shapes, slot);
+	return slot->is_to_numbers && !ri_plan_is_declared_owner(t->finder->shapes, slot);
 }
 
 /* Looks the queued pointers up; what that reads was prefetched when they were
@@ -328,7 +221,7 @@ static void follow(struct ri_traversal *t, const struct element *element, uint64
 	}
 }
 
-static void follow_slots(struct ri_traversal *t, const struct plan *plan,
+static void follow_slots(struct ri_traversal *t, const struct ri_plan *plan,
 			 const struct element *element)
 {
 	/* shapes may move while a pointer is followed, their slots stay */
@@ -345,126 +238,12 @@ static void follow_slots(struct ri_traversal *t, const struct plan *plan,
 	}
 }
 
-static bool is_zero(struct ri_finder *finder, uint64_t addr, uint64_t size)
-{
-	const uint8_t *p = ri_reader_peek(&finder->reader, addr, size);
-
-	for (uint64_t i = 0; p && i < size; i++)
-		if (p[i])
-			return false;
-	return true;
-}
-
-/* A counted struct inside something known: an object, unless its header was
- * never initialised. */
-static void add_embedded(struct ri_finder *finder, uint32_t type, uint64_t addr, uint32_t found)
-{
-	const struct ri_counted_type *t = &finder->types.items[type];
-	const struct ri_convention *c = &finder->layout->conventions.items[t->convention];
-	uint64_t header = addr + (uint64_t)t->header_offset, size;
-
-	size = c->is_header && c->size_bytes ? c->size_bytes : t->size_bytes;
-	if (is_zero(finder, header, size))
-		return;
-	/* static memory starts as zeros; elsewhere it may never have been written */
-	if (!(found & RI_FOUND_VARIABLE) &&
-	    ri_finder_magic(finder, t->convention, header, type) == RI_MAGIC_BAD &&
-	    ri_descriptors_known(finder, t->convention,
-				 ri_finder_pointer(finder, header, &c->descriptor.field)) != type)
-		return;
-	/* an embedded header that an outer type counts through stands for that one */
-	if (!(found & RI_FOUND_VARIABLE) &&
-	    ri_finder_find(finder, header, t->convention) != RI_NONE)
-		return;
-	ri_finder_add(finder, addr, type, found);
-}
-
-/* The path of a nested head with its own indices in place of "[]". */
-static const char *indexed_path(struct ri_finder *finder, const char *path, uint64_t index)
-{
-	const char *last = NULL, *at = path;
-
-	while ((at = strstr(at, "[]")))
-		last = at++;
-	if (!last)
-		return path;
-	return ri_strings_format(finder->shapes->strings, "%.*s[%llu]%s", (int)(last - path), path,
-				 (unsigned long long)index, last + 2);
-}
-
-static void add_head(struct ri_finder *finder, const struct ri_nested *nested, uint64_t addr,
-		     const char *prefix, const char *path, bool is_beyond)
-{
-	const struct ri_group_rule *rule = &finder->layout->groups.items[nested->index];
-	const struct ri_head head = {
-		.rule = nested->index,
-		.head = addr + (uint64_t)rule->head_offset,
-		.struct_addr = addr,
-		.name = *path ? ri_strings_format(finder->shapes->strings, "%s%s", prefix, path)
-			      : ri_strings_add(finder->shapes->strings, prefix),
-		.is_certain = !is_beyond,
-		.is_beyond = is_beyond,
-	};
-
-	ri_finder_add_head(finder, &head);
-}
-
-/* The memory that two pointers of the struct at `addr` bound. */
-static void add_unused(struct ri_finder *finder, uint32_t rule, uint64_t addr)
-{
-	const struct ri_unused_rule *r = &finder->layout->unused.items[rule];
-	uint64_t from = ri_finder_pointer(finder, addr, &r->from);
-	uint64_t to = ri_finder_pointer(finder, addr, &r->to);
-	const struct ri_range *range = from ? ri_image_find(finder->image, from) : NULL;
-
-	if (range && from < to && to <= range->end && finder->unused.count < UNUSED_MAX)
-		*ri_push(&finder->unused) = (struct ri_unused_span){ from, to };
-}
-
-/* Adds what is nested in an element at `addr`.  Heads are called `prefix` and
- * their path, with indices if `is_variable`. */
-static void add_nested(struct ri_traversal *t, const struct plan *plan, uint64_t addr,
-		       const char *prefix, bool is_variable, uint32_t found)
-{
-	for (size_t n = 0; n < plan->nested.count; n++) {
-		const struct ri_nested *nested = &plan->nested.items[n];
-
-		for (uint64_t i = 0; i < nested->count; i++) {
-			uint64_t at = addr + nested->offset_bytes + i * nested->stride_bytes;
-
-			if (nested->is_unused) {
-				add_unused(t->finder, nested->index, at);
-				continue;
-			}
-			if (!nested->is_head) {
-				add_embedded(t->finder, nested->index, at, found);
-				continue;
-			}
-			add_head(t->finder, nested, at, prefix,
-				 is_variable ? indexed_path(t->finder, nested->path, i)
-					     : nested->path,
-				 false);
-		}
-	}
-}
-
-/* Heads in what may be one more element of an array that one alone would fill as well. */
-static void add_heads_beyond(struct ri_traversal *t, const struct plan *plan, uint64_t addr,
-			     const char *prefix)
-{
-	for (size_t n = 0; n < plan->nested.count; n++)
-		if (plan->nested.items[n].is_head && plan->nested.items[n].count == 1)
-			add_head(t->finder, &plan->nested.items[n],
-				 addr + plan->nested.items[n].offset_bytes, prefix,
-				 plan->nested.items[n].path, true);
-}
-
 /* Elements [first, end) of a variable. */
 static void examine_elements(struct ri_traversal *t, const struct ri_variable *variable,
 			     struct element *element, bool is_array, uint64_t first, uint64_t end)
 {
 	struct ri_finder *finder = t->finder;
-	const struct plan *plan = plan_of(t, element->shape, element->type);
+	const struct ri_plan *plan = ri_plan_of(finder, &t->plans, element->shape, element->type);
 
 	if (!plan->slot_count && !plan->nested.count)
 		return;
@@ -475,7 +254,7 @@ static void examine_elements(struct ri_traversal *t, const struct ri_variable *v
 		if (plan->nested.count && is_array)
 			prefix = ri_strings_format(finder->shapes->strings, "%s[%llu]", prefix,
 						   (unsigned long long)i);
-		add_nested(t, plan, element->addr, prefix, true, RI_FOUND_VARIABLE);
+		ri_plan_add_nested(finder, plan, element->addr, prefix, true, RI_FOUND_VARIABLE);
 		follow_slots(t, plan, element);
 	}
 }
@@ -584,7 +363,7 @@ static void examine_object(struct ri_traversal *t, uint32_t index, bool is_plaus
 		.is_plausible = is_plausible,
 	};
 	bool is_sure = ri_finder_is_confirmed(finder, index);
-	const struct plan *plan;
+	const struct ri_plan *plan;
 	enum ri_magic_state magic;
 
 	if (object.block != RI_NONE && finder->heap->blocks[object.block].state == RI_BLOCK_FREE)
@@ -594,14 +373,15 @@ static void examine_object(struct ri_traversal *t, uint32_t index, bool is_plaus
 	if (!type->type && !type->has_owners)
 		return;
 	element.shape = ri_shapes_counted(finder->shapes, type, object.type);
-	plan = plan_of_counted(t, element.shape, object.type);
+	plan = ri_plan_of_counted(t->finder, &t->plans, element.shape, object.type);
 	if (!plan->slot_count && !plan->nested.count)
 		return;
 	magic = ri_finder_magic(finder, type->convention, ri_finder_header(finder, &object),
 				object.type);
 	element.is_sound = (magic == RI_MAGIC_LIVE || magic == RI_MAGIC_NONE) && is_sure;
 	if (is_sure || is_plausible)
-		add_nested(t, plan, element.addr, type->name, false, RI_FOUND_EMBEDDED);
+		ri_plan_add_nested(finder, plan, element.addr, type->name, false,
+				   RI_FOUND_EMBEDDED);
 	follow_slots(t, plan, &element);
 }
 
@@ -618,7 +398,7 @@ static void examine_block(struct ri_traversal *t, uint32_t index)
 		.object = RI_NONE,
 		.convention = RI_NONE,
 	};
-	const struct plan *plan = plan_of(t, typed.shape, element.type);
+	const struct ri_plan *plan = ri_plan_of(t->finder, &t->plans, typed.shape, element.type);
 	uint64_t count = block->size_bytes / shape.element_bytes;
 
 	if (!is_array && !typed.is_exact)
@@ -637,9 +417,10 @@ static void examine_block(struct ri_traversal *t, uint32_t index)
 		element.addr = block->addr + offset;
 		element.is_sound = typed.is_exact && !is_spare;
 		if (element.is_sound)
-			add_nested(t, plan, element.addr, shape.name, false, RI_FOUND_POINTER);
+			ri_plan_add_nested(finder, plan, element.addr, shape.name, false,
+					   RI_FOUND_POINTER);
 		else if (typed.is_exact && offset + shape.element_bytes <= block->size_bytes)
-			add_heads_beyond(t, plan, element.addr, shape.name);
+			ri_plan_add_heads_beyond(finder, plan, element.addr, shape.name);
 		follow_slots(t, plan, &element);
 	}
 }

@@ -4,6 +4,39 @@
 #define RI_CENSUS_TRAVERSE_PRIVATE_H
 
 #include "census/finder.h"
+#include "census/nested.h"
+
+/* What to do with an element of a shape. */
+struct ri_plan {
+	bool is_made;
+	uint32_t *slots;          /* those to follow */
+	size_t slot_count, slot_capacity;
+	ri_nested_list nested;
+};
+
+typedef RI_VEC(struct ri_plan) ri_plan_list; /* by shape */
+
+/* traverse_plans.c: the plan of a shape whose elements are of `type`; null: of no struct.
+ * Valid until the next plan is asked for. */
+const struct ri_plan *ri_plan_of(struct ri_finder *finder, ri_plan_list *plans, uint32_t shape,
+				 const struct ri_type *type);
+
+/* The plan of a counted type: what it embeds has other headers than its own. */
+const struct ri_plan *ri_plan_of_counted(struct ri_finder *finder, ri_plan_list *plans,
+					 uint32_t shape, uint32_t index);
+void ri_plans_deinit(ri_plan_list *plans);
+
+/* Whether a field table or an owner rule declares the word to own something. */
+bool ri_plan_is_declared_owner(const struct ri_shapes *shapes, const struct ri_slot *slot);
+
+/* traverse_nested.c: adds what is nested in an element at `addr`.  Heads are called
+ * `prefix` and their path, with indices if `is_variable`. */
+void ri_plan_add_nested(struct ri_finder *finder, const struct ri_plan *plan, uint64_t addr,
+			const char *prefix, bool is_variable, uint32_t found);
+
+/* Heads in what may be one more element of an array that one alone would fill as well. */
+void ri_plan_add_heads_beyond(struct ri_finder *finder, const struct ri_plan *plan, uint64_t addr,
+			      const char *prefix);
 
 /*
  * pointees.c: a pointer to counted struct `type` that leads to no known object:
