@@ -12,7 +12,8 @@
 set -eu
 
 build_packages="gcc make pkg-config libc6-dev libdw-dev libelf-dev binutils-dev libiberty-dev
-	libreadline-dev libyaml-dev libjansson-dev libsmartcols-dev libseccomp-dev libzstd-dev zlib1g-dev gdb"
+	libreadline-dev libyaml-dev libjansson-dev libsmartcols-dev libseccomp-dev libzstd-dev zlib1g-dev
+	libdeflate-dev gdb"
 check_packages="$build_packages g++ clang llvm libclang-rt-dev libcmocka-dev libc6-dbg valgrind
 	python3.11 python3.11-dbg elfutils binutils dwz xz-utils ca-certificates gdbserver libjemalloc2
 	libtcmalloc-minimal4 libmimalloc2.0"

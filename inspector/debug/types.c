@@ -266,14 +266,17 @@ const struct ri_type *ri_types_find_elsewhere(struct ri_types *types, const char
 	return found;
 }
 
-void ri_types_each_struct(struct ri_types *types,
-			  bool (*callback)(const struct ri_type *type, void *data), void *data)
+/* `is_wanted[module]`; null: all modules are. */
+static void each_struct(struct ri_types *types, const bool *is_wanted,
+			bool (*callback)(const struct ri_type *type, void *data), void *data)
 {
 	for (size_t i = 0; i < types->names.entries.count; i++) {
 		const struct ri_name_entry *entry = &types->names.entries.items[i];
 		const struct ri_type *type;
 
 		if (!ri_tag_is_struct(entry->tag) && !entry->is_naming)
+			continue;
+		if (is_wanted && !is_wanted[entry->module])
 			continue;
 		ri_names_mark_duplicates(&types->names, entry->group);
 		if (entry->is_duplicate)
@@ -283,4 +286,33 @@ void ri_types_each_struct(struct ri_types *types,
 		if (type->kind == RI_TYPE_STRUCT && !callback(type, data))
 			return;
 	}
+}
+
+void ri_types_each_struct(struct ri_types *types,
+			  bool (*callback)(const struct ri_type *type, void *data), void *data)
+{
+	each_struct(types, NULL, callback, data);
+}
+
+void ri_types_each_struct_near(struct ri_types *types, const char *const *names,
+			       size_t name_count,
+			       bool (*callback)(const struct ri_type *type, void *data),
+			       void *data)
+{
+	size_t module_count;
+	bool *is_wanted;
+
+	ri_modules_list(types->names.modules, &module_count);
+	is_wanted = ri_calloc(module_count, sizeof(*is_wanted));
+	for (size_t i = 0; i < name_count; i++) {
+		const char *name = ri_unqualified_name(names[i]);
+		const struct ri_name_group *group = ri_names_find(&types->names, name,
+								  strlen(name));
+
+		for (uint32_t k = group ? group->first : RI_NAMES_NONE; k != RI_NAMES_NONE;
+		     k = types->names.entries.items[k].next)
+			is_wanted[types->names.entries.items[k].module] = true;
+	}
+	each_struct(types, is_wanted, callback, data);
+	free(is_wanted);
 }

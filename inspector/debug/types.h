@@ -101,6 +101,16 @@ const struct ri_type *ri_types_find_elsewhere(struct ri_types *types, const char
 void ri_types_each_struct(struct ri_types *types,
 			  bool (*callback)(const struct ri_type *type, void *data), void *data);
 
+/*
+ * The same for the modules that could hold one of the `name_count` structs called `names` by
+ * value, since they define one of that name (its scopes do not matter): a struct of another
+ * module cannot embed any.  Does not load the types of other modules.
+ */
+void ri_types_each_struct_near(struct ri_types *types, const char *const *names,
+			       size_t name_count,
+			       bool (*callback)(const struct ri_type *type, void *data),
+			       void *data);
+
 /* Calls back for each variable of static storage with a fixed address,
  * thread-local ones left out; once per address.  Stops on false. */
 void ri_types_each_variable(struct ri_types *types,

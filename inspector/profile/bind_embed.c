@@ -5,7 +5,8 @@
  *
  * For each struct the list of headers and counted structs inside it ("embeds")
  * is worked out once, from its members' lists, and kept by type; so the whole
- * costs one look at each member of each struct of the target.  The first embed
+ * costs one look at each member of each struct of the modules that define a
+ * struct of such a name.  The first embed
  * gives the struct's own counted type, further ones give one each, called
  * after the member.
  *
@@ -445,6 +446,33 @@ static void add_root(struct search *search, size_t index)
 	root->counted_type = add_type(search, &counted);
 }
 
+/* Goes through the structs that could embed a root: by value they can hold only what their
+ * own module defines. */
+static void visit_structs(struct search *search)
+{
+	const struct ri_bound *bound = search->binder->bound;
+	const char **names = ri_calloc(bound->roots.count, sizeof(*names));
+	size_t count = 0;
+	bool is_nameless = false;
+
+	for (size_t i = 0; i < bound->roots.count; i++) {
+		const struct ri_type *type = bound->roots.items[i].type;
+
+		if (!type)
+			continue;
+		type = ri_type_strip(search->binder->types, type);
+		if (type->name)
+			names[count++] = type->name;
+		is_nameless |= !type->name;
+	}
+	if (is_nameless)
+		ri_types_each_struct(search->binder->types, visit_struct, search);
+	else
+		ri_types_each_struct_near(search->binder->types, names, count, visit_struct,
+					  search);
+	free(names);
+}
+
 void ri_bind_embeddings(struct ri_binder *binder)
 {
 	struct search search = { .binder = binder };
@@ -459,7 +487,7 @@ void ri_bind_embeddings(struct ri_binder *binder)
 		if (!binder->bound->roots.items[i].is_header)
 			add_root(&search, i);
 	if (has_types && binder->types)
-		ri_types_each_struct(binder->types, visit_struct, &search);
+		visit_structs(&search);
 	if (has_types && has_headers && binder->types)
 		ri_types_each_variable(binder->types, visit_variable, &search);
 	for (size_t i = 0; i < binder->bound->roots.count; i++)

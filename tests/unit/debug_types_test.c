@@ -311,6 +311,34 @@ static void check_each_struct(struct fixture *fixture)
 	assert_in_range(census.lists, 1, 2); /* in main.c and other.c on other lines */
 }
 
+static bool count_any(const struct ri_type *type, void *data)
+{
+	size_t *count = data;
+
+	*count += type->module->is_main ? 1 : 0x10000;
+	return true;
+}
+
+/* The executable alone defines these; nobody the last one. */
+static void check_structs_near(struct fixture *fixture)
+{
+	const char *const names[] = { "anonymous_t", "conn", "nowhere" };
+	struct census census = { 0 };
+	size_t count = 0, all = 0;
+
+	ri_types_each_struct_near(fixture->types, names, 1, count_struct, &census);
+	assert_int_equal(census.conns, 1);
+	assert_int_equal(census.anonymous, 1);
+	assert_int_equal(census.twices, 2);
+	ri_types_each_struct_near(fixture->types, names + 1, 2, count_any, &count);
+	ri_types_each_struct(fixture->types, count_any, &all);
+	assert_int_equal(count, all % 0x10000);
+	assert_true(count > 3);
+	count = 0;
+	ri_types_each_struct_near(fixture->types, names + 2, 1, count_any, &count);
+	assert_int_equal(count, 0);
+}
+
 static bool check_ascending(const struct ri_variable *variable, void *data)
 {
 	uint64_t *last = data;
@@ -336,6 +364,7 @@ static void check_all(const char *cc, const char *flags)
 
 	check_units(&fixture);
 	check_each_struct(&fixture);
+	check_structs_near(&fixture);
 	ri_types_each_variable(fixture.types, check_ascending, &last);
 	assert_int_equal(check_truth(&fixture), 39);
 	fixture_close(&fixture);
