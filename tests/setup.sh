@@ -12,8 +12,9 @@
 set -eu
 
 build_packages="gcc make pkg-config libc6-dev libdw-dev libelf-dev binutils-dev libiberty-dev
-	libreadline-dev libyaml-dev libjansson-dev libsmartcols-dev libseccomp-dev libzstd-dev zlib1g-dev
-	libdeflate-dev gdb"
+	libreadline-dev libyaml-dev libjansson-dev libsmartcols-dev libseccomp-dev libzstd-dev zlib1g-dev gdb"
+# What the build does without; no failure if it cannot be had.
+optional_packages=libdeflate-dev
 check_packages="$build_packages g++ clang llvm libclang-rt-dev libcmocka-dev libc6-dbg valgrind
 	python3.11 python3.11-dbg elfutils binutils dwz xz-utils ca-certificates gdbserver libjemalloc2
 	libtcmalloc-minimal4 libmimalloc2.0"
@@ -29,14 +30,17 @@ if ! command -v dpkg-query >/dev/null; then
 	exit 0
 fi
 
+is_installed() {
+	[ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
+}
+
+run=
 missing=
 for package in $wanted; do
-	state=$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null || :)
-	[ "$state" = installed ] || missing="$missing $package"
+	is_installed "$package" || missing="$missing $package"
 done
 if [ -n "$missing" ]; then
 	echo "setup: installing$missing"
-	run=
 	if [ "$(id -u)" -ne 0 ]; then
 		command -v sudo >/dev/null || {
 			echo "setup: not root and no sudo; please install:$missing" >&2
@@ -48,6 +52,14 @@ if [ -n "$missing" ]; then
 	$run env DEBIAN_FRONTEND=noninteractive \
 		apt-get -q -y --no-install-recommends install $missing
 fi
+for package in $optional_packages; do
+	if is_installed "$package" || { [ "$(id -u)" -ne 0 ] && [ -z "$run" ]; }; then
+		continue
+	fi
+	$run env DEBIAN_FRONTEND=noninteractive \
+		apt-get -q -y --no-install-recommends install "$package" ||
+		echo "setup: no $package; going on without it" >&2
+done
 
 unpack_plain_gdb() {
 	folder=$1/gdb-minimal.download
