@@ -291,6 +291,19 @@ static unsigned classify_block(const struct ri_classifier *classifier, const str
 	return 1;
 }
 
+static bool is_group_slot(const struct ri_slot *slot)
+{
+	return slot && (slot->kind == RI_SLOT_LINK || slot->kind == RI_SLOT_HEAD);
+}
+
+/* A link of an inferred kind to what no known group chains: it may be chained by a head that
+ * was not found, so it holds what any pointer would. */
+static bool is_doubtful_link(const struct ri_classifier *classifier, const struct ri_slot *slot,
+			     const struct ri_hit *hit)
+{
+	return slot->is_inferred && !ri_classify_is_member(classifier->is_member, hit->object);
+}
+
 unsigned ri_classify(const struct ri_classifier *classifier, const struct ri_word *word,
 		     const struct ri_hit *hit, struct ri_edge *ret_edges)
 {
@@ -301,8 +314,7 @@ unsigned ri_classify(const struct ri_classifier *classifier, const struct ri_wor
 		return 0;
 	if (hit->object == RI_NONE)
 		return classify_block(classifier, word, hit, ret_edges);
-	if (word->is_link ||
-	    (slot && (slot->kind == RI_SLOT_LINK || slot->kind == RI_SLOT_HEAD)))
+	if (word->is_link || (is_group_slot(slot) && !is_doubtful_link(classifier, slot, hit)))
 		return classify_link(classifier, word, hit, ret_edges);
 	if (slot && slot->kind == RI_SLOT_POINTER)
 		n = classify_typed(classifier, word, hit, ret_edges);

@@ -12,6 +12,7 @@
 struct ri_shape_mark {
 	uint64_t offset;
 	enum ri_slot_kind kind;
+	bool is_inferred;        /* the rule of a group that nobody declared */
 };
 
 /* A shape that is being laid out. */

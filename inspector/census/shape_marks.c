@@ -9,9 +9,13 @@
 
 #include <stdlib.h>
 
+#include "profile/infer_groups.h"
+
 #define MARKED_SLOTS_MAX 65536
 
-static void mark(struct ri_shape_builder *b, int64_t offset, enum ri_slot_kind kind)
+/* `rule`: of a group, or null. */
+static void mark(struct ri_shape_builder *b, int64_t offset, enum ri_slot_kind kind,
+		 const struct ri_group_rule *rule)
 {
 	struct ri_shape_mark *added;
 
@@ -20,6 +24,7 @@ static void mark(struct ri_shape_builder *b, int64_t offset, enum ri_slot_kind k
 	added = ri_push(&b->marks);
 	added->offset = (uint64_t)offset & ~7ull;
 	added->kind = kind;
+	added->is_inferred = rule && ri_group_is_inferred(rule);
 }
 
 static int compare_marks(const void *a, const void *b)
@@ -32,13 +37,16 @@ static int compare_marks(const void *a, const void *b)
 }
 
 /* Link, head and header words hold nothing; a back pointer may own its group. */
-static void put_mark(struct ri_shape_builder *b, struct ri_slot *slot, enum ri_slot_kind kind)
+static void put_mark(struct ri_shape_builder *b, struct ri_slot *slot,
+		     const struct ri_shape_mark *mark)
 {
+	enum ri_slot_kind kind = mark->kind;
 	struct ri_holder_class *class;
 	bool is_back = kind == RI_SLOT_BACK;
 	size_t path;
 
 	slot->kind = (uint8_t)kind;
+	slot->is_inferred = mark->is_inferred;
 	if (slot->class_index == RI_NONE) {
 		path = ri_shape_push_path(b, ".", is_back ? "(group)" : "(header)");
 		slot->class_index = ri_shapes_class_worth(b->shapes, b->path.items, b->kind,
@@ -47,7 +55,7 @@ static void put_mark(struct ri_shape_builder *b, struct ri_slot *slot, enum ri_s
 		return;
 	}
 	class = &b->shapes->classes.items[slot->class_index];
-	if (class->is_declared)
+	if (class->is_declared || mark->is_inferred)
 		return;
 	class->is_possible = is_back;
 	class->weight = is_back;
@@ -71,11 +79,11 @@ void ri_shape_put_marks(struct ri_shape_builder *b)
 		while (s < slot_count && b->slots.items[s].offset_bytes < mark->offset)
 			s++;
 		if (s < slot_count && b->slots.items[s].offset_bytes == mark->offset)
-			put_mark(b, &b->slots.items[s], mark->kind);
+			put_mark(b, &b->slots.items[s], mark);
 		else if (last && last->offset_bytes == mark->offset)
-			put_mark(b, last, mark->kind);
+			put_mark(b, last, mark);
 		else
-			put_mark(b, ri_shape_add_slot(b, mark->offset, mark->kind), mark->kind);
+			put_mark(b, ri_shape_add_slot(b, mark->offset, mark->kind), mark);
 	}
 	ri_vec_deinit(&b->marks);
 	ri_shape_sort_slots(b, 0);
@@ -85,7 +93,7 @@ static void mark_field(struct ri_shape_builder *b, int64_t base, const struct ri
 		       enum ri_slot_kind kind)
 {
 	if (field->is_present)
-		mark(b, base + field->offset_bytes, kind);
+		mark(b, base + field->offset_bytes, kind, NULL);
 }
 
 void ri_shape_mark_link(struct ri_shape_builder *b, int64_t base,
@@ -96,7 +104,7 @@ void ri_shape_mark_link(struct ri_shape_builder *b, int64_t base,
 
 	for (size_t i = 0; !rule->node_bytes && i < sizeof(offsets) / sizeof(offsets[0]); i++)
 		if (offsets[i] >= 0)
-			mark(b, base + rule->link_offset + offsets[i], RI_SLOT_LINK);
+			mark(b, base + rule->link_offset + offsets[i], RI_SLOT_LINK, rule);
 	mark_field(b, base, &rule->back, RI_SLOT_BACK);
 }
 
@@ -128,16 +136,16 @@ static void mark_head(struct ri_shape_builder *b, int64_t base, const struct ri_
 
 	if (is_array && (rule->head_is_pointer || rule->kind == RI_LINK_ARRAY)) {
 		for (uint64_t i = 0; i < count && i < MARKED_SLOTS_MAX; i++)
-			mark(b, at + (int64_t)(i * rule->slot_bytes), RI_SLOT_HEAD);
+			mark(b, at + (int64_t)(i * rule->slot_bytes), RI_SLOT_HEAD, rule);
 		return;
 	}
 	for (uint64_t i = 0; i < count && i < MARKED_SLOTS_MAX; i++) {
 		int64_t bucket = at + (int64_t)(i * rule->slot_bytes);
 
 		if (rule->head_first_offset >= 0)
-			mark(b, bucket + rule->head_first_offset, RI_SLOT_HEAD);
+			mark(b, bucket + rule->head_first_offset, RI_SLOT_HEAD, rule);
 		if (rule->head_last_offset >= 0)
-			mark(b, bucket + rule->head_last_offset, RI_SLOT_HEAD);
+			mark(b, bucket + rule->head_last_offset, RI_SLOT_HEAD, rule);
 	}
 }
 

@@ -62,6 +62,7 @@ struct ri_slot {
 	uint8_t kind;            /* enum ri_slot_kind */
 	bool in_union;           /* arm unknown: possible */
 	bool is_to_numbers;      /* VOID_POINTER: declared to point at numbers or characters */
+	bool is_inferred;        /* LINK, HEAD: of a group that nobody declared */
 	bool is_opaque;          /* POINTER: by name alone, of several structs of that name */
 	uint32_t class_index;    /* of holders here, for hits that fit `pointee` */
 	const struct ri_type *pointee; /* POINTER: stripped; POINTER_ARRAY: the element pointer's type */

@@ -20,6 +20,7 @@
 #include "check/cause.h"
 #include "check/check.h"
 #include "check/exits.h"
+#include "check/group_inference.h"
 #include "check/verdict.h"
 #include "debug/locals.h"
 
@@ -204,6 +205,8 @@ static void take_census(struct ri_analysis *analysis, unsigned thread_count, dou
 	ri_gaps_init(&gaps);
 	analysis->heap = ri_heap_create(analysis->target, analysis->modules, &analysis->gaps);
 	end_stage(analysis, "heap", since);
+	ri_analysis_infer_groups(analysis, &analysis->gaps);
+	end_stage(analysis, "inference", since);
 	take_census_with(analysis, NULL, thread_count, &gaps, since);
 	for (unsigned i = 0;; i++) {
 		struct ri_lost_input input = { analysis->target->image, analysis->types,
@@ -258,6 +261,7 @@ static void run_checks(struct ri_analysis *analysis)
 	analysis->findings = ri_calloc(1, sizeof(*analysis->findings));
 	for (size_t i = 0; analysis->checks[i]; i++)
 		analysis->checks[i]->run(analysis->checks[i], analysis, analysis->findings);
+	ri_findings_doubt_groups(analysis->findings, analysis);
 	ri_findings_sort(analysis->findings);
 	if (!analysis->is_at_exit)
 		suggest_at_exit(analysis);
@@ -322,7 +326,8 @@ static void bind_profiles(struct ri_analysis *analysis, const struct ri_analysis
 	}
 	analysis->inference = ri_inference_create(analysis->types, analysis->modules,
 						  analysis->layout, &infer);
-	error = ri_inference_profile(analysis->inference, analysis->types, &infer, &profile);
+	error = ri_inference_profile(analysis->inference, analysis->types, &infer, NULL,
+				     &profile);
 	if (error) {
 		ri_gaps_add(&gaps, RI_GAP_MATTERS, "profile",
 			    "what was found by shape is no profile: %s", error->message);
@@ -424,6 +429,7 @@ void ri_analysis_destroy(struct ri_analysis *analysis)
 	ri_heap_destroy(analysis->heap);
 	ri_layout_destroy(analysis->layout);
 	ri_inference_destroy(analysis->inference);
+	ri_inferred_groups_destroy(analysis->groups);
 	for (size_t i = 0; i < analysis->profile_count; i++)
 		ri_profile_destroy(analysis->profiles[i]);
 	free(analysis->profiles);

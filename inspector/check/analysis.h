@@ -25,6 +25,7 @@
 #include "heap/heap.h"
 #include "learn/ownership.h"
 #include "profile/infer.h"
+#include "profile/infer_groups.h"
 #include "profile/layout.h"
 #include "profile/profile.h"
 #include "target/target.h"
@@ -74,6 +75,7 @@ struct ri_analysis {
 	size_t profile_count;
 	struct ri_layout *layout;
 	struct ri_inference *inference; /* counted types by their shape; null: not looked for */
+	struct ri_inferred_groups *groups; /* what chains their objects; null: not looked for */
 	struct ri_heap *heap;
 	struct ri_shapes *shapes;
 	struct ri_population *population;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/commands.h"
+#include "report/words.h"
 
 #define CELL_BYTES 32
 
@@ -92,6 +93,56 @@ static void add_rows(struct ri_listing *listing, const struct ri_inferred_type *
 	}
 }
 
+static const char *group_state_words(enum ri_inferred_group_state state)
+{
+	switch (state) {
+	case RI_GROUP_ACCEPTED:
+		return "group";
+	case RI_GROUP_AMBIGUOUS:
+		return "ambiguous group";
+	case RI_GROUP_TOO_FEW:
+		return "too few for a group";
+	case RI_GROUP_BROKEN:
+		return "broken: no group";
+	}
+	return "";
+}
+
+/* A row per place that may be the head of what chains objects: the link, what its nodes say. */
+static void add_group_row(struct ri_listing *listing, const struct ri_inferred_group *group)
+{
+	char nodes[CELL_BYTES], fitting[CELL_BYTES];
+	char *head = group->variable ? ri_strdup(group->variable)
+				     : ri_format("%s.%s", group->head_struct, group->head_member);
+	char *why = ri_format("its heads (%" PRIu64 " not empty) lead to %" PRIu64 " nodes, %" PRIu64
+			      " at a %s%s%s%s%s; neighbours disagree in %" PRIu64 "%s%s",
+			      group->heads, group->nodes, group->fitting, group->element,
+			      *group->link ? "." : "", group->link, group->rival ? "; fits as well: "
+										  : "",
+			      group->rival ? group->rival : "", group->breaks,
+			      group->count ? "; their number is " : "",
+			      group->count ? group->count : "");
+	char *link = ri_format("%s%s%s", group->element, *group->link ? "." : "", group->link);
+	const char *cells[] = { head, link, "", "", group_state_words(group->state), nodes, fitting,
+				ri_words_link_kind(group->is_hash ? RI_LINK_HASH : group->kind), "",
+				why };
+
+	snprintf(nodes, sizeof(nodes), "%" PRIu64, group->nodes);
+	snprintf(fitting, sizeof(fitting), "%" PRIu64, group->fitting);
+	ri_listing_add(listing, cells);
+	free(head);
+	free(link);
+	free(why);
+}
+
+static void add_group_rows(struct ri_listing *listing, const struct ri_inferred_groups *groups,
+			   const char *element)
+{
+	for (size_t i = 0; groups && i < groups->items.count; i++)
+		if (!element || !strcmp(groups->items.items[i].element, element))
+			add_group_row(listing, &groups->items.items[i]);
+}
+
 static struct ri_error *run_inferred(struct ri_command_context *context, int word_count,
 				     char **words, int *ret_status)
 {
@@ -116,6 +167,7 @@ static struct ri_error *run_inferred(struct ri_command_context *context, int wor
 	for (size_t i = 0; i < inference->types.count; i++)
 		if (!word_count || !strcmp(inference->types.items[i].name, words[0]))
 			add_rows(listing, &inference->types.items[i], &outcomes[i]);
+	add_group_rows(listing, context->analysis->groups, word_count ? words[0] : NULL);
 	ri_listing_finish(listing);
 	free(outcomes);
 	return NULL;
@@ -136,7 +188,11 @@ const struct ri_command ri_command_inferred = {
 		"secondary count is a struct's second one (weak, internal), which holders do not "
 		"feed; of several structs that have one name in one module, all but one are "
 		"shadowed, since a profile can name only one. Structs that begin with the same members up to the count share a "
-		"convention. 'profile' prints what is in force in a form that can be edited and "
+		"convention. Below the types stands a row per place that chains their objects: "
+		"the head, the link, how many nodes were looked at and how many of them are such "
+		"objects. It is a group where nearly all are; where another link or struct fits "
+		"as well, where there are too few or where too many neighbours disagree, it is "
+		"none. 'profile' prints what is in force in a form that can be edited and "
 		"passed back with --profile.",
 	.needs_target = true,
 	.max_words = 1,

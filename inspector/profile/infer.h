@@ -102,13 +102,17 @@ bool ri_inferred_is_in_force(const struct ri_inferred_type *type, bool is_all);
 /* How many types in force are more than the profile takes. */
 size_t ri_inference_beyond(const struct ri_inference *inference, bool is_all);
 
+struct ri_inferred_groups;
+
 /*
- * The profile of what is in force, null in *ret where nothing is.  An error only for what
+ * The profile of what is in force, with the accepted ones of `groups` (infer_groups.h; may be
+ * null); null in *ret where nothing is.  An error only for what
  * cannot be written as a profile at all (more types than one may have).
  */
 struct ri_error *ri_inference_profile(const struct ri_inference *inference,
 				      struct ri_types *types,
 				      const struct ri_infer_options *options,
+				      const struct ri_inferred_groups *groups,
 				      struct ri_profile **ret);
 
 /* The index of the inferred type that counted type `type` of `layout` is counted by (its own

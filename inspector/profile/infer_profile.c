@@ -9,10 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/infer_groups.h"
 #include "profile/infer_links.h"
 #include "profile/infer_private.h"
 
 #define POSSIBLE_MAX 4000
+#define GROUPS_MAX   1000
 
 /* A text that grows; always ended. */
 struct text {
@@ -180,9 +182,72 @@ static void put_links(struct text *out, const struct ri_inference *inference, st
 	ri_strings_destroy(strings);
 }
 
+static void put_key(struct text *out, const char *key, const char *value)
+{
+	if (!value)
+		return;
+	put(out, key);
+	put_quoted(out, value);
+}
+
+/* Names may hold what a line of YAML cannot: such a group is left out. */
+static bool is_writable(const struct ri_inferred_group *group)
+{
+	const char *const texts[] = { group->variable, group->head_struct, group->head_member,
+				      group->first, group->last, group->element, group->link,
+				      group->next, group->prev, group->count };
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		for (const char *p = texts[i]; p && *p; p++)
+			if ((unsigned char)*p < 0x20 || (unsigned char)*p > 0x7e)
+				return false;
+	return group->state == RI_GROUP_ACCEPTED;
+}
+
+static void put_group(struct text *out, const struct ri_inferred_group *group)
+{
+	static const char *const kinds[] = {
+		[RI_LINK_LIST] = "list", [RI_LINK_HLIST] = "hlist", [RI_LINK_SLIST] = "slist",
+		[RI_LINK_DLIST] = "dlist", [RI_LINK_TAILQ] = "tailq", [RI_LINK_TREE] = "tree",
+		[RI_LINK_ARRAY] = "array", [RI_LINK_HASH] = "hash",
+	};
+
+	put(out, "- kind: ");
+	put(out, group->is_hash ? "hash" : kinds[group->kind]);
+	put_key(out, "\n  bucket: ", group->is_hash ? kinds[group->kind] : NULL);
+	put(out, "\n  head: { ");
+	put_key(out, "variable: ", group->variable);
+	put_key(out, "struct: ", group->head_struct);
+	put_key(out, ", member: ", group->head_member);
+	put_key(out, ", first: ", group->first);
+	put_key(out, ", last: ", group->last);
+	put(out, " }\n  link: { struct: ");
+	put_quoted(out, group->element);
+	put_key(out, ", member: ", group->link);
+	put_key(out, ", next: ", group->next);
+	put_key(out, ", prev: ", group->prev);
+	put(out, " }");
+	put_key(out, "\n  count: ", group->count);
+	put(out, "\n");
+}
+
+static void put_groups(struct text *out, const struct ri_inferred_groups *groups)
+{
+	size_t written = 0;
+
+	for (size_t i = 0; groups && i < groups->items.count && written < GROUPS_MAX; i++) {
+		if (!is_writable(&groups->items.items[i]))
+			continue;
+		if (!written++)
+			put(out, "groups:\n");
+		put_group(out, &groups->items.items[i]);
+	}
+}
+
 struct ri_error *ri_inference_profile(const struct ri_inference *inference,
 				      struct ri_types *types,
 				      const struct ri_infer_options *options,
+				      const struct ri_inferred_groups *groups,
 				      struct ri_profile **ret)
 {
 	struct ri_error *error;
@@ -199,6 +264,7 @@ struct ri_error *ri_inference_profile(const struct ri_inference *inference,
 	      "always: true\n");
 	put_types(out, inference, true, options->is_all);
 	put_types(out, inference, false, options->is_all);
+	put_groups(out, groups);
 	put_links(out, inference, types, options->is_all);
 	error = ri_profile_parse(RI_INFERRED_FILE, text.items, text.count, ret);
 	free(text.items);

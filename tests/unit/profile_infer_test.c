@@ -476,7 +476,7 @@ static void test_round_trip(void **state)
 
 	(void)state;
 	fixture_start(&fixture, "-O0");
-	assert_null(ri_inference_profile(fixture.inference, fixture.types, &options,
+	assert_null(ri_inference_profile(fixture.inference, fixture.types, &options, NULL,
 					 &profiles[0]));
 	assert_non_null(profiles[0]);
 	text = ri_profile_print(profiles[0]);
@@ -584,7 +584,7 @@ static void test_modules(void **state)
 	free(text);
 	assert_true(find(&fixture, "other")->needs_module);
 	assert_false(find(&fixture, "shared")->needs_module);
-	assert_null(ri_inference_profile(fixture.inference, fixture.types, &options, &profile));
+	assert_null(ri_inference_profile(fixture.inference, fixture.types, &options, NULL, &profile));
 	layout = ri_layout_create((const struct ri_profile *const *)&profile, &is_user, 1,
 				  fixture.types, fixture.modules, &fixture.gaps);
 	assert_int_equal(layout->types.count, 3);
