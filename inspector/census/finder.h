@@ -294,6 +294,9 @@ int32_t *ri_described_measure(struct ri_finder *finder);
 /* sweep_vtables.c: adds what is known by the symbol of its vtable alone. */
 void ri_sweep_vtables(struct ri_finder *finder);
 
+/* sweep_named.c: adds what points at something static that is called after its struct. */
+void ri_sweep_named(struct ri_finder *finder);
+
 /* traverse.c */
 struct ri_traversal *ri_traversal_create(struct ri_finder *finder);
 void ri_traversal_destroy(struct ri_traversal *traversal);

@@ -9,8 +9,16 @@
  * one the pointer's holder must be sound itself, and the memory must still look
  * like the object; where the allocator's own words lie over the magic, the block
  * must fit instead.
+ *
+ * Outside heaps lie the pools that a program maps for itself. There nothing says where an
+ * object begins or whether it is in use, so that the object has to: its count must be alive and
+ * no larger than programs have holders, and its own pointers must lead where they should.
  */
 #include "census/traverse_private.h"
+
+#include "debug/modules.h"
+
+#define MAPPED_COUNT_MAX 100000
 
 #define FREE_OVERWRITTEN_BYTES 16 /* glibc's next and key words in a freed chunk */
 
@@ -79,6 +87,34 @@ static uint32_t type_in_used_block(struct ri_finder *finder, uint32_t type, uint
 	return ri_finder_decide(finder, t->convention, header, block);
 }
 
+/* Whether memory of no heap, module or stack holds what must be an object of `type`. */
+static bool is_in_mapping(struct ri_finder *finder, uint32_t type, uint64_t addr)
+{
+	const struct ri_counted_type *t = &finder->types.items[type];
+	const struct ri_convention *c = &finder->layout->conventions.items[t->convention];
+	const struct ri_range *range = ri_image_find(finder->image, addr);
+	struct ri_object object = { .addr = addr, .type = type, .block = RI_NONE };
+	int64_t count;
+
+	if (!range || !(range->flags & RI_RANGE_WRITE) || addr % 8 || !t->type || !c->count_count ||
+	    ri_heap_find_region(finder->heap, addr) ||
+	    (finder->modules && ri_modules_find(finder->modules, addr)))
+		return false;
+	for (size_t i = 0; i < finder->target->thread_count; i++) {
+		const struct ri_thread *thread = &finder->target->threads[i];
+
+		if (thread->has_registers && thread->registers[RI_REG_RSP] >= range->start &&
+		    thread->registers[RI_REG_RSP] < range->end)
+			return false;
+	}
+	return ri_finder_magic(finder, t->convention, addr + (uint64_t)t->header_offset, type) !=
+		       RI_MAGIC_BAD &&
+	       ri_reader_peek(&finder->reader, ri_type_start(t, addr), t->extent_bytes) &&
+	       ri_count_read(finder->image, addr + (uint64_t)t->header_offset, &c->counts[0],
+			     &count) == RI_COUNT_LIVE &&
+	       count >= 1 && count <= MAPPED_COUNT_MAX && ri_pointers_balance(finder, &object) > 0;
+}
+
 static bool is_described(const struct ri_finder *finder, uint32_t convention)
 {
 	return finder->layout->conventions.items[convention].descriptor.meta.is_present;
@@ -91,8 +127,11 @@ void ri_pointee_counted(struct ri_finder *finder, uint64_t value, uint32_t type,
 	uint32_t block = ri_finder_block(finder, value), found = RI_NONE;
 	uint32_t how = RI_FOUND_GUESS;
 
-	if (block == RI_NONE)
+	if (block == RI_NONE) {
+		if (is_sound && is_in_mapping(finder, type, value))
+			ri_finder_add(finder, value, type, RI_FOUND_POINTER);
 		return;
+	}
 	if (is_described(finder, t->convention)) {
 		if (is_sound || finder->heap->blocks[block].state == RI_BLOCK_USED)
 			found = described_type(finder, t->convention, header, block, is_sound);

@@ -497,6 +497,7 @@ void ri_sweep(struct ri_finder *finder)
 	decide_undescribed(&sweep);
 	probe_blocks(finder);
 	ri_sweep_vtables(finder);
+	ri_sweep_named(finder);
 	ri_vec_deinit(&sweep.patterns);
 	ri_vec_deinit(&sweep.spans);
 }
