@@ -83,7 +83,7 @@ static uint32_t state_of_place(struct ri_finder *finder, const struct ri_object 
 		state |= RI_OBJECT_SHARED;
 	if (ri_finder_is_static(finder, object->addr) || object->found & RI_FOUND_VARIABLE)
 		state |= RI_OBJECT_STATIC;
-	else if (!(object->found & sure))
+	else if (!(object->found & (sure | RI_FOUND_CONTENT)))
 		state |= RI_OBJECT_SUSPECT;
 	return state;
 }

@@ -483,6 +483,7 @@ void ri_recognise(const struct ri_recognise_input *input, const bool *wanted,
 	size_t before = ret->count;
 
 	ri_twins_find(input, wanted, is_known, ret);
+	ri_pool_places_find(input, wanted, ret);
 	if (ret->count == before)
 		ri_payloads_find(input, wanted, is_known, ret);
 	/* What was found is the best evidence for the next census: likeness waits for that. */

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Objects that no typed pointer leads to, recognised by one of three things:
+ * Objects that no typed pointer leads to, recognised by one of these:
  *
  *   twins        the pointer to a class that known objects of the type carry (twins.c)
+ *   pools        places at the distances of known ones in memory that the program mapped itself,
+ *                with the same words (pool_places.c)
  *   payloads     what void pointers of one class lead to is mostly of one type: where a count
  *                member of a type that fits agrees with the number of holders, block after
  *                block, it is that type (payloads.c)

@@ -41,4 +41,8 @@ void ri_payloads_find(const struct ri_recognise_input *input, const bool *wanted
 void ri_twins_find(const struct ri_recognise_input *input, const bool *wanted,
 		   const bool *is_known, ri_recognised_list *ret);
 
+/* pool_places.c: appends what looks like the known objects of pools outside heaps. */
+void ri_pool_places_find(const struct ri_recognise_input *input, const bool *wanted,
+			 ri_recognised_list *ret);
+
 #endif

@@ -48,6 +48,13 @@ static struct ri_bound_query bound_query(const struct ri_analysis *analysis, uin
 	return query;
 }
 
+/* Whether the object may as well be a free slot of a pool, whose count was left as it was. */
+static bool is_slot_alone(const struct ri_analysis *analysis, uint32_t object)
+{
+	return analysis->population->objects[object].found == RI_FOUND_CONTENT &&
+	       !analysis->holders->certain[object] && !analysis->holders->possible[object];
+}
+
 /* Whether `residual` of `object` is a finding; `offset` is its type's policy. */
 static bool is_off(const struct ri_analysis *analysis, uint32_t object, int64_t offset,
 		   int64_t residual)
@@ -59,8 +66,8 @@ static bool is_off(const struct ri_analysis *analysis, uint32_t object, int64_t 
 		return false;
 	if (residual > 0 && (analysis->population->objects[object].state & RI_OBJECT_NOT_LEAK))
 		return false;
-	if (residual > 0 && ri_object_is_in_used_block(analysis, object) &&
-	    ri_object_is_leak_root(analysis, object))
+	if (residual > 0 && ri_object_is_leak_root(analysis, object) &&
+	    (ri_object_is_in_used_block(analysis, object) || is_slot_alone(analysis, object)))
 		return false;
 	if (offset && residual == offset && (held || analysis->holders->possible[object]) &&
 	    !ri_object_is_unreachable(analysis, object))
