@@ -9,7 +9,7 @@
 #
 # A workload is N (objects), N+M (and M MiB of ballast: memory that points nowhere),
 # either with :gdb behind it for the comparison with a census in gdb's Python, or :find
-# for that of `holders ADDR` with gdb's `find`.
+# for that of `find ADDR` with gdb's.
 #
 # Times are medians (default of 5 runs; 3 of gdb's census), with the core in the page
 # cache and all that is compared next to each other in each run.  Seconds differ from
@@ -150,10 +150,11 @@ compare() { # KIND
 	list_find_commands "$addr" >"$work/find.gdb"
 	for ((i = 0; i <= runs; i++)); do
 		timed $i find gdb -q -nx -batch -x "$work/find.gdb" "$program" "$work/core"
-		timed $i holders "$refinspect" --profile="$profile" --core="$work/core" holders "$addr"
+		timed $i words "$refinspect" --core="$work/core" find "$addr"
 	done
-	ratio "gdb find, whole / holders ADDR, whole" \
-		"$(median_of find 1)" "$(median_of holders 1)"
+	ratio "gdb find, whole / find ADDR, whole" "$(median_of find 1)" "$(median_of words 1)"
+	ratio 'the same, CPU time' "$(median_of find 2)" "$(median_of words 2)"
+	row 'find ADDR' "$(median_of words 2)" "$(median_of read 2)"
 }
 
 measure() { # WORKLOAD

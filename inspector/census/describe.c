@@ -66,7 +66,7 @@ static char *describe_other(const struct ri_describer *describer, uint64_t addr)
 char *ri_describe_addr(const struct ri_describer *describer, uint64_t addr)
 {
 	const struct ri_population *population = describer->population;
-	uint32_t object = ri_population_find(population, addr), block;
+	uint32_t object = population ? ri_population_find(population, addr) : RI_NONE, block;
 
 	if (object != RI_NONE) {
 		const struct ri_object *o = &population->objects[object];

@@ -15,7 +15,7 @@ struct ri_describer {
 	const struct ri_target *target;
 	const struct ri_modules *modules;
 	const struct ri_heap *heap;
-	const struct ri_population *population;
+	const struct ri_population *population; /* may be null: then only ri_describe_addr() */
 	const struct ri_shapes *shapes;
 	const struct ri_holders *holders; /* may be null: then only ri_describe_addr() */
 	const struct ri_unwind *unwind; /* may be null: then frames have no names */

@@ -370,6 +370,8 @@ static struct ri_error *open_stages(struct ri_analysis *analysis,
 	if (error)
 		return error;
 	end_stage(analysis, "modules", &since);
+	if (options->is_memory_alone)
+		return NULL;
 	analysis->types = ri_types_create(analysis->modules, &analysis->gaps);
 	end_stage(analysis, "types", &since);
 	bind_profiles(analysis, options, &since);
@@ -413,7 +415,9 @@ struct ri_error *ri_analysis_create(const struct ri_analysis_options *options,
 {
 	struct ri_error *error = ri_analysis_open(options, ret);
 
-	if (!error)
+	if (!error && options->is_memory_alone)
+		(*ret)->heap = ri_heap_create((*ret)->target, (*ret)->modules, &(*ret)->gaps);
+	else if (!error)
 		ri_analysis_run(*ret, options->thread_count);
 	return error;
 }

@@ -48,6 +48,7 @@ struct ri_analysis_options {
 	enum ri_infer_mode infer;
 	unsigned thread_count;   /* 0: as many as there are processors, at most 8 */
 	bool is_strict;          /* presumed-untouched memory counts as missing */
+	bool is_memory_alone;    /* target, modules and heap: no types, census or findings */
 	bool is_at_exit;         /* the program is ending: what is still alive is a finding */
 	/* Null-terminated, must outlive the analysis; null: all (ri_checks, check/check.h). */
 	const struct ri_check *const *checks;

@@ -29,6 +29,8 @@ struct ri_command {
 	const char *summary;     /* one line */
 	const char *help;        /* paragraphs, for `help NAME` and the manual */
 	bool needs_target;
+	bool needs_memory_alone; /* of a target, memory, modules and blocks do: no census has to be
+				  * taken for it.  The command says itself what it lacked. */
 	bool is_text_only;       /* there is no JSON of it: --format=json is a usage error */
 	unsigned min_words, max_words; /* words behind the name that are no options */
 	/* words[0 .. word_count) are the command's words.  *ret_status is the exit status

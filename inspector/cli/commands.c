@@ -15,7 +15,8 @@
 const struct ri_command *const ri_commands[] = {
 	&ri_command_check,   &ri_command_types,  &ri_command_inferred, &ri_command_objects,
 	&ri_command_show,
-	&ri_command_groups,  &ri_command_group,  &ri_command_holders, &ri_command_why,
+	&ri_command_groups,  &ri_command_group,  &ri_command_find_words,
+	&ri_command_holders, &ri_command_why,
 	&ri_command_leaks,   &ri_command_cycles, &ri_command_ownership, &ri_command_coverage,
 	&ri_command_profile, &ri_command_help,   &ri_command_gdb_session, NULL,
 };
@@ -162,6 +163,9 @@ static bool has_group_called(const struct ri_analysis *analysis, const char *nam
 struct ri_error *ri_filter_check(const struct ri_analysis *analysis,
 				 const struct ri_report_request *request)
 {
+	if (!analysis->population && (request->type || request->group || request->has_object))
+		return ri_error_create(RI_ERROR_USAGE,
+				       "this command knows no objects that could be filtered");
 	if (request->type && ri_command_find_type(analysis, request->type) == RI_NONE)
 		return ri_error_create(RI_ERROR_USAGE,
 				       "there is no counted type '%s'; 'types' lists them",

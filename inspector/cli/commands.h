@@ -15,7 +15,7 @@ extern const struct ri_command ri_command_check, ri_command_types, ri_command_ob
 	ri_command_show, ri_command_groups, ri_command_group, ri_command_holders, ri_command_why,
 	ri_command_leaks, ri_command_cycles, ri_command_ownership, ri_command_coverage,
 	ri_command_profile,
-	ri_command_help, ri_command_gdb_session, ri_command_inferred;
+	ri_command_help, ri_command_gdb_session, ri_command_inferred, ri_command_find_words;
 
 /* Parses `text` as an address and gives the counted object there.
  * RI_ERROR_USAGE or RI_ERROR_NOT_FOUND. */

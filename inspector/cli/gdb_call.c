@@ -154,7 +154,7 @@ static int run_parsed(const struct work *work, struct ri_options *options, FILE 
 		return RI_STATUS_UNUSABLE;
 	ri_confine_time(options->time_limit_seconds);
 	if (has_target)
-		error = ri_session_analyse(options, 0, &analysis);
+		error = ri_session_analyse(options, 0, false, &analysis);
 	if (error) {
 		print_error(work->call, error);
 		ri_error_destroy(error);

@@ -113,7 +113,7 @@ static struct ri_report_options make_report_options(const struct ri_options *opt
 		.code = request->code,
 		.name = request->name,
 		.has_object = has_object,
-		.object = has_object ? ri_population_find(analysis->population,
+		.object = has_object && analysis->population ? ri_population_find(analysis->population,
 							  request->object_addr) : RI_NONE,
 		.has_index = request->has_index,
 		.index = request->index,
@@ -200,7 +200,8 @@ int ri_command_execute(const struct ri_options *options, const struct ri_analysi
 	if (error) {
 		print_error(call->command, error);
 		status = RI_STATUS_UNUSABLE;
-	} else if (!status && call->command->needs_target && has_doubts(analysis)) {
+	} else if (!status && call->command->needs_target &&
+		   !call->command->needs_memory_alone && has_doubts(analysis)) {
 		status = (int)RI_VERDICT_UNCHECKED;
 	}
 	ri_error_destroy(error);

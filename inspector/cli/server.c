@@ -183,7 +183,7 @@ static _Noreturn void run_server(const struct ri_options *options, int socket, i
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	signal(SIGINT, SIG_DFL); /* not the prompt's handler: Ctrl-C ends the analysis */
 	ri_confine_time(options->time_limit_seconds);
-	error = ri_session_analyse(options, RI_CONFINE_MAY_FORK, &service.analysis);
+	error = ri_session_analyse(options, RI_CONFINE_MAY_FORK, false, &service.analysis);
 	alarm(0);
 	if (error) {
 		fprintf(stderr, "refinspect: %s\n", error->message);

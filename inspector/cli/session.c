@@ -47,7 +47,7 @@ static struct ri_error *confine(void *data)
 }
 
 struct ri_error *ri_session_analyse(const struct ri_options *options, unsigned confine_flags,
-				    struct ri_analysis **ret)
+				    bool is_memory_alone, struct ri_analysis **ret)
 {
 	struct confinement confinement = { options, confine_flags };
 	struct ri_analysis_options request = {
@@ -64,6 +64,7 @@ struct ri_error *ri_session_analyse(const struct ri_options *options, unsigned c
 		.infer = options->infer,
 		.thread_count = options->thread_count,
 		.is_strict = options->is_strict,
+		.is_memory_alone = is_memory_alone,
 		.is_at_exit = options->is_at_exit,
 	};
 	struct ri_error *error = NULL;
@@ -122,7 +123,8 @@ static int run_command(FILE *out, void *data)
 	int status;
 
 	if (once->needs_analysis) {
-		struct ri_error *error = ri_session_analyse(once->options, 0, &analysis);
+		struct ri_error *error = ri_session_analyse(
+			once->options, 0, once->call.command->needs_memory_alone, &analysis);
 
 		if (error) {
 			fprintf(stderr, "refinspect: %s\n", error->message);
@@ -133,7 +135,8 @@ static int run_command(FILE *out, void *data)
 			print_timings(analysis);
 	}
 	status = ri_command_execute(once->options, analysis, &once->call, out);
-	if (status == (int)RI_VERDICT_UNCHECKED && once->call.command != &ri_command_check)
+	if (status == (int)RI_VERDICT_UNCHECKED && once->call.command != &ri_command_check &&
+	    !once->call.command->needs_memory_alone)
 		tell_doubt(analysis);
 	ri_analysis_destroy(analysis);
 	return status;

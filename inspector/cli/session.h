@@ -14,10 +14,10 @@ int ri_session_run_once(const struct ri_options *options);
 
 /*
  * The analysis that `options` ask for, in a child process, which is confined by them and by the
- * `confine_flags` of cli/confine.h for good.
+ * `confine_flags` of cli/confine.h for good; with `is_memory_alone` without a census.
  */
 struct ri_error *ri_session_analyse(const struct ri_options *options, unsigned confine_flags,
-				    struct ri_analysis **ret);
+				    bool is_memory_alone, struct ri_analysis **ret);
 
 /*
  * A server for many commands: a child that analyses once and then runs each

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
+#include "census/found_words.h"
 #include "census/words.h"
 
 #define LOW 0x560000001000ull
@@ -121,12 +122,66 @@ static void upper_bytes_are_found_at_every_offset(void **state)
 	assert_true(total > 500);
 }
 
+/* Words at both ends of the value's range and of memory, in every kind of range, and in a
+ * register, against a loop over all of them. */
+static void words_are_found_wherever_they_lie(void **state)
+{
+	const size_t size_bytes = 40u << 20;
+	struct ri_thread thread = { .has_registers = true };
+	struct ri_target target = { .image = ri_image_create(), .threads = &thread,
+				    .thread_count = 1 };
+	uint8_t *bytes = ri_calloc(1, size_bytes), code[64] = { 0 };
+	uint64_t seed = 4, base = 0x7f0000000000;
+	ri_found_word_list one = { 0 }, three = { 0 };
+	size_t expected = 0;
+
+	(void)state;
+	for (size_t i = 0; i < 300; i++) {
+		uint64_t value = LOW - 2 + next_random(&seed) % 8;
+		size_t at = i < 2 ? (size_bytes - 8) * i : next_random(&seed) % (size_bytes / 8) * 8;
+
+		memcpy(bytes + at, &value, 8);
+	}
+	for (size_t i = 0; i < size_bytes; i += 8)
+		expected += ri_words_load(bytes + i, 0) - LOW < 5;
+	memcpy(code, &(uint64_t){ LOW }, 8);
+	ri_image_add(target.image, &(struct ri_range){ base, base + size_bytes, bytes,
+						       RI_RANGE_PRESENT, RI_RANGE_WRITE });
+	ri_image_add(target.image, &(struct ri_range){ 0x1000, 0x1040, code, RI_RANGE_FILE,
+						       RI_RANGE_EXEC });
+	ri_image_add(target.image, &(struct ri_range){ 0x2000, 0x3000, NULL, RI_RANGE_MISSING,
+						       RI_RANGE_WRITE });
+	ri_image_seal(target.image);
+	thread.registers[RI_REG_RBX] = LOW + 4;
+	thread.registers[RI_REG_R12] = LOW + 5;
+
+	assert_true(ri_found_words_list(&target, LOW, 5, 1, &one));
+	assert_true(ri_found_words_list(&target, LOW, 5, 3, &three));
+	assert_int_equal(one.count, expected + 1);
+	assert_int_equal(three.count, one.count);
+	assert_memory_equal(three.items, one.items, one.count * sizeof(*one.items));
+	for (size_t i = 0; i < expected; i++) {
+		assert_true(!i || one.items[i].addr > one.items[i - 1].addr);
+		assert_int_equal(ri_words_load(bytes + (one.items[i].addr - base), 0),
+				 one.items[i].value);
+	}
+	assert_int_equal(one.items[expected].thread, 0);
+	assert_int_equal(one.items[expected].addr, RI_REG_RBX);
+	assert_false(ri_found_words_list(&target, 0, 1, 2, &three)); /* zeros */
+	assert_int_equal(three.count, 0);
+	ri_vec_deinit(&one);
+	ri_vec_deinit(&three);
+	ri_image_destroy(target.image);
+	free(bytes);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(groups_that_differ_have_no_equal_word),
 		cmocka_unit_test(skipped_groups_have_no_word_in_the_range),
 		cmocka_unit_test(upper_bytes_are_found_at_every_offset),
+		cmocka_unit_test(words_are_found_wherever_they_lie),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

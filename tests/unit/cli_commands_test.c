@@ -45,7 +45,7 @@ static int set_up(void **state)
 	ri_options_parse(&stage->options, 5,
 			 (char *[]){ program, stage->pid_option, stage->profile_option, strict,
 				     confine, NULL });
-	assert_null(ri_session_analyse(&stage->options, 0, &stage->analysis));
+	assert_null(ri_session_analyse(&stage->options, 0, false, &stage->analysis));
 	*state = stage;
 	return 0;
 }
