@@ -12,8 +12,9 @@
  *	for       the word owns, and without it the other would have too few
  *
  * Most against decide, if they are two, or if the object's own count is not what holds it
- * either, or something else claims its place, or it has not even a magic: one alone may be
- * the other object's own fault.  What is leaked has votes for it, or none.
+ * either, or something else claims its place, or it has not even a magic, or nothing certain
+ * leads to it and none of its typed pointers to an object: one alone may be the other object's
+ * own fault.  What is leaked has votes for it, or none.
  *
  * An object whose own count is not what holds it, and for which no vote speaks, is none either
  * where the count of another type is: of one that claims the same place by its magic, or, if
@@ -123,7 +124,8 @@ static bool is_denied(const struct search *s, uint32_t o)
 		    s->holders->edges[e].target != o)
 			vote(s, &s->holders->edges[e], &votes);
 	if (votes.against > votes.in_favour &&
-	    (votes.against > 1 || !is_held || rival || object->found == RI_FOUND_CONTENT))
+	    (votes.against > 1 || !is_held || rival || object->found == RI_FOUND_CONTENT ||
+	     (!votes.typed && !s->holders->certain[o])))
 		return true;
 	if (is_held || votes.in_favour)
 		return false;

@@ -13,7 +13,7 @@ static const char source[] =
 	"struct plain { int refs; char text[68]; };\n"
 	"static struct conn *a, *b, *c; static struct big *outer;\n"
 	"static struct { struct conn **slots; unsigned slot_count, slot_size; } set;\n"
-	"static char *text;\n"
+	"static char *text; static void *loose;\n"
 	"static struct conn *new_conn(void) { struct conn *n = calloc(1, sizeof *n);\n"
 	"	n->magic = 0x636f6e6e; n->refs = 1; return n; }\n"
 	"/* what is left of a conn that held b and c */\n"
@@ -34,6 +34,9 @@ static const char source[] =
 	"		free(n); outer->held = a; a->refs += !what[6];\n"
 	"	} else if (!strcmp(what, \"counts\")) {\n"
 	"		struct plain *p = left_over(); p->refs = 1; a->data = p;\n"
+	"	} else if (!strncmp(what, \"loose\", 5)) {\n"
+	"		struct conn *n = loose = left_over(); n->refs = 1; n->data = b;\n"
+	"		n->other = NULL; n->peer = what[5] ? a : NULL; a->refs += what[5] != 0;\n"
 	"	} else if (!strcmp(what, \"leak\")) {\n"
 	"		struct conn *n = left_over(); n->refs = 1; b->refs++; c->refs++;\n"
 	"	}\n"
@@ -105,6 +108,14 @@ static void counts_deny_a_copy(void **state)
 	expect_clean("counts");
 }
 
+/* Where nothing certain leads to it, one count that denies it is enough. */
+static void count_denies_what_is_hardly_held(void **state)
+{
+	(void)state;
+	expect_clean("loose");
+	expect_one("loose-short", "deficit");
+}
+
 static void leak_is_no_copy(void **state)
 {
 	(void)state;
@@ -118,6 +129,7 @@ int main(void)
 		cmocka_unit_test(vector_in_a_copy_holds),
 		cmocka_unit_test(copy_inside_an_object_hides_no_member),
 		cmocka_unit_test(counts_deny_a_copy),
+		cmocka_unit_test(count_denies_what_is_hardly_held),
 		cmocka_unit_test(leak_is_no_copy),
 	};
 
