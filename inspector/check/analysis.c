@@ -25,6 +25,7 @@
 #include "debug/locals.h"
 
 #define THREADS_MAX 8
+#define BINDINGS_MAX 3 /* as often what counts are off by is learned */
 #define CENSUS_MAX 4 /* lost objects lead to more lost objects so often */
 
 static double now(void)
@@ -195,6 +196,77 @@ static void add_stale(struct ri_lost *known, const struct ri_lost *found)
 		qsort(known->stale.items, known->stale.count, sizeof(uint64_t), compare_addresses);
 }
 
+static void bind(struct ri_analysis *analysis, struct ri_gaps *gaps)
+{
+	analysis->layout = ri_layout_create((const struct ri_profile *const *)analysis->profiles,
+					    analysis->profile_is_user, analysis->profile_count,
+					    analysis->types, analysis->modules, gaps);
+}
+
+/* Whether what is counted by `inferred` may be given `bias`: all of its types that tell agree. */
+static bool may_have_bias(const struct ri_analysis *analysis, size_t inferred, int8_t bias)
+{
+	for (size_t i = 0; i < analysis->ownership->types.count; i++) {
+		const struct ri_learned_type *type = &analysis->ownership->types.items[i];
+
+		if (type->bias != bias && type->result.objects &&
+		    ri_inference_find(analysis->inference, analysis->layout,
+				      &analysis->population->types[type->type]) == inferred)
+			return false;
+	}
+	return true;
+}
+
+/* Notes what the counts of inferred types are off by as a convention; false: nothing new. */
+static bool note_biases(struct ri_analysis *analysis)
+{
+	bool any = false;
+
+	for (size_t i = 0; analysis->inference && analysis->ownership &&
+			   i < analysis->ownership->types.count; i++) {
+		const struct ri_learned_type *type = &analysis->ownership->types.items[i];
+		size_t inferred = type->bias ? ri_inference_find(analysis->inference, analysis->layout,
+						     &analysis->population->types[type->type])
+					     : SIZE_MAX;
+		struct ri_inferred_count *count;
+
+		if (inferred == SIZE_MAX || !may_have_bias(analysis, inferred, type->bias))
+			continue;
+		count = &analysis->inference->types.items[inferred].counts[0];
+		any |= !count->bias;
+		if (!count->bias)
+			count->bias = type->bias;
+	}
+	return any;
+}
+
+/* Binds the inferred profile again, with what memory said of its counts. */
+static bool bind_biases(struct ri_analysis *analysis)
+{
+	const struct ri_infer_options infer = { .is_all = analysis->infer_mode == RI_INFER_ALL };
+	struct ri_profile *profile = NULL;
+	struct ri_error *error;
+	struct ri_gaps gaps;
+	size_t last = analysis->profile_count - 1;
+
+	if (!note_biases(analysis))
+		return false;
+	error = ri_inference_profile(analysis->inference, analysis->types, &infer,
+				     analysis->groups, &profile);
+	if (error || !profile) {
+		ri_error_destroy(error);
+		return false;
+	}
+	drop_census(analysis);
+	ri_layout_destroy(analysis->layout);
+	ri_profile_destroy(analysis->profiles[last]);
+	analysis->profiles[last] = profile;
+	ri_gaps_init(&gaps); /* the first binding said all of it */
+	bind(analysis, &gaps);
+	ri_gaps_deinit(&gaps);
+	return true;
+}
+
 /* Everything that is found in memory: blocks, objects, holders, graph; again while lost
  * objects or stale ones show.  What the census before the last one could not do does not count. */
 static void take_census(struct ri_analysis *analysis, unsigned thread_count, double *since)
@@ -208,6 +280,11 @@ static void take_census(struct ri_analysis *analysis, unsigned thread_count, dou
 	ri_analysis_infer_groups(analysis, &analysis->gaps);
 	end_stage(analysis, "inference", since);
 	take_census_with(analysis, NULL, thread_count, &gaps, since);
+	for (unsigned i = 0; i < BINDINGS_MAX && bind_biases(analysis); i++) {
+		ri_gaps_deinit(&gaps);
+		ri_gaps_init(&gaps);
+		take_census_with(analysis, NULL, thread_count, &gaps, since);
+	}
 	for (unsigned i = 0;; i++) {
 		struct ri_lost_input input = { analysis->target->image, analysis->types,
 					       analysis->layout, analysis->heap,
@@ -276,13 +353,6 @@ static void run_checks(struct ri_analysis *analysis)
 				  "types, and none looks counted; name one with --profile"
 				: "no counted type was found: no profile applies to this program's "
 				  "types; name one with --profile");
-}
-
-static void bind(struct ri_analysis *analysis, struct ri_gaps *gaps)
-{
-	analysis->layout = ri_layout_create((const struct ri_profile *const *)analysis->profiles,
-					    analysis->profile_is_user, analysis->profile_count,
-					    analysis->types, analysis->modules, gaps);
 }
 
 /* What was found by shape and takes no part all the same. */

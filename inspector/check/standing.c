@@ -72,6 +72,25 @@ static void tell_undecided(const struct ri_counted_type *type, const struct ri_l
 			    type->name, learned->undecided, learned->result.objects);
 }
 
+/* What was added to the counts as a convention that memory shows. */
+static void tell_bias(const struct ri_layout *layout, const struct ri_counted_type *type,
+		      const struct ri_type_fit *fit, struct ri_gaps *gaps)
+{
+	const struct ri_convention *c = &layout->conventions.items[type->convention];
+	int64_t bias = c->count_count ? c->counts[0].bias : 0;
+
+	if (bias > 0)
+		ri_gaps_add(gaps, RI_GAP_TOLD, "check",
+			    "type '%s', found by its shape: its counts are of further owners, 0 where "
+			    "there is one: the holders of %" PRIu64 " of %" PRIu64 " objects say so",
+			    type->name, fit->fitting, fit->objects);
+	else if (bias < 0)
+		ri_gaps_add(gaps, RI_GAP_MATTERS, "check",
+			    "type '%s', found by its shape: %" PRIu64 " of %" PRIu64 " objects count "
+			    "one more than their holders: a convention, or one reference leaked on "
+			    "each", type->name, fit->fitting, fit->objects);
+}
+
 /* What the counts say against a place's type: a convention, or a get missing everywhere. */
 static void tell_moved(const struct ri_ownership *ownership, const struct ri_learned_type *type,
 		       const struct ri_ownership_input *input, struct ri_gaps *gaps)
@@ -144,6 +163,7 @@ struct ri_type_fit *ri_standings_create(const struct ri_layout *layout,
 		if (fit->standing != RI_STANDING_SUPPORTED)
 			tell(&population->types[type->type], fit, gaps);
 		else {
+			tell_bias(layout, &population->types[type->type], fit, gaps);
 			tell_undecided(&population->types[type->type], type, gaps);
 			tell_moved(ownership, type, input, gaps);
 		}
@@ -226,15 +246,28 @@ bool ri_object_has_taught_owner(const struct ri_analysis *analysis, uint32_t obj
 	return false;
 }
 
+/* Whether the place is a void pointer of a known struct that the counts taught to own: nothing
+ * that uses such a struct leaves it stale. */
+static bool is_taught_member(const struct ri_analysis *analysis, const struct ri_edge *edge,
+			     uint32_t type)
+{
+	enum ri_class_kind kind = analysis->shapes->classes.items[edge->class_index].kind;
+
+	return (kind == RI_CLASS_FIELD || kind == RI_CLASS_PLAIN_FIELD) && analysis->ownership &&
+	       is_taught(analysis->ownership, type, edge->class_index);
+}
+
 int64_t ri_object_untyped_owners(const struct ri_analysis *analysis, uint32_t object)
 {
 	const struct ri_holders *holders = analysis->holders;
+	uint32_t type = analysis->population->objects[object].type;
 	int64_t count = 0;
 
 	for (uint64_t i = holders->in_first[object]; i < holders->in_first[object + 1]; i++) {
 		const struct ri_edge *edge = &holders->edges[holders->in_edges[i]];
 
-		count += is_certain(edge) && edge->flags & RI_EDGE_UNTYPED;
+		count += is_certain(edge) && edge->flags & RI_EDGE_UNTYPED &&
+			 !is_taught_member(analysis, edge, type);
 	}
 	return count;
 }

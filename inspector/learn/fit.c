@@ -27,6 +27,7 @@
 #define CONTESTED_SHARE 0.25
 #define BETTER_MAX 32 /* times that a margin may show a better model */
 #define BETTER_BITS 1e-6
+#define COMMON_MAX 6 /* classes from whose weights the search begins once more */
 #define MODELS_MAX 256 /* kept beside the best; groups that would make more are open */
 
 /* ---- other models ----------------------------------------------------------- */
@@ -188,6 +189,79 @@ static void find_models(struct ri_fit_state *fit)
 	}
 }
 
+/* ---- where the search starts -------------------------------------------------- */
+
+static void set_weights(struct ri_fit_model *model, const uint32_t *weights)
+{
+	for (uint32_t g = 0; g < model->group_count; g++)
+		ri_fit_model_set(model, g, weights[g]);
+}
+
+static void get_weights(const struct ri_fit_model *model, uint32_t *weights)
+{
+	for (uint32_t g = 0; g < model->group_count; g++)
+		weights[g] = model->groups[g].weight;
+}
+
+/* Parts the groups into those that hold most objects, at most COMMON_MAX, and others. */
+static size_t part_groups(const struct ri_fit_state *fit, uint32_t *common, uint32_t *others)
+{
+	const struct ri_fit_model *model = &fit->model;
+	size_t count = 0, other_count = 0;
+
+	for (uint32_t g = 0; g < model->group_count; g++)
+		if (count < COMMON_MAX &&
+		    fit->classes[fit->leader_of[g]].objects * 2 >= model->objects)
+			common[count++] = g;
+		else
+			others[other_count++] = g;
+	return count;
+}
+
+/*
+ * A class that holds most objects may stand for what many others hold together (each object
+ * is in the one list, and most have one owner), and no single move leads from the one model to
+ * the other.  So the search begins once more with such classes borrowing, and with one of them
+ * owning, while the others are fitted from `priors`; the cheapest end counts.
+ */
+static void descend_from_common(struct ri_fit_state *fit, const uint32_t *priors)
+{
+	struct ri_fit_model *model = &fit->model;
+	uint32_t *best = ri_calloc(model->group_count + 1, sizeof(*best));
+	uint32_t *others = ri_calloc(model->group_count + 1, sizeof(*others));
+	uint32_t common[COMMON_MAX];
+	size_t count = part_groups(fit, common, others);
+	double cost = ri_fit_model_cost(model);
+
+	get_weights(model, best);
+	for (size_t owner = 0; owner <= count; owner++) {
+		set_weights(model, priors);
+		for (size_t i = 0; i < count; i++)
+			ri_fit_model_set(model, common[i], i == owner);
+		ri_fit_model_descend_steeply(model, others, model->group_count - count);
+		ri_fit_model_descend(model, NULL, 0);
+		if (ri_fit_model_cost(model) < cost - BETTER_BITS) {
+			cost = ri_fit_model_cost(model);
+			get_weights(model, best);
+		}
+	}
+	set_weights(model, best);
+	free(best);
+	free(others);
+}
+
+static void search(struct ri_fit_state *fit)
+{
+	struct ri_fit_model *model = &fit->model;
+	uint32_t *priors = ri_calloc(model->group_count + 1, sizeof(*priors));
+
+	get_weights(model, priors);
+	ri_fit_model_start(model);
+	ri_fit_model_descend(model, NULL, 0);
+	descend_from_common(fit, priors);
+	free(priors);
+}
+
 /* ---- answers ---------------------------------------------------------------- */
 
 static void answer_class(const struct ri_fit_state *fit, size_t k)
@@ -311,8 +385,7 @@ struct ri_fit_result ri_fit(const struct ri_fit_row *rows, size_t row_count,
 	size_t *first;
 
 	ri_fit_state_init(&fit);
-	ri_fit_model_start(&fit.model);
-	ri_fit_model_descend(&fit.model, NULL, 0);
+	search(&fit);
 	find_models(&fit);
 	for (size_t k = 0; k < class_count; k++)
 		answer_class(&fit, k);

@@ -59,6 +59,9 @@ void ri_fit_model_start(struct ri_fit_model *model);
  */
 void ri_fit_model_descend(struct ri_fit_model *model, const uint32_t *which, size_t count);
 
+/* The same over which[0 .. count), the move that gains most first; ends after a bound of moves. */
+void ri_fit_model_descend_steeply(struct ri_fit_model *model, const uint32_t *which, size_t count);
+
 /* How far `residual` is from what `slack` can explain: 0 for explained. */
 static inline int64_t ri_fit_distance(int64_t residual, uint64_t slack)
 {

@@ -12,8 +12,13 @@
  * class of its own, and the type is fitted again.  Whether an object fits is asked of the best
  * model alone: the odd container may be just what made the others' weight contested.
  *
- * Blind spots: a constant added to every count of a type is not learned; a get that is
- * missing on every holder of a class looks like borrowing, and is told as moved.
+ * A constant is not fitted along with the weights: it would explain a leak.  Where holders do
+ * not explain the counts as they stand, two conventions are tried: counts of the further owners
+ * alone, 0 for an object with one, and counts of one more than memory shows.  What they would
+ * explain is told (bias), and for the caller to act on.
+ *
+ * Blind spots: other constants; a get that is missing on every holder of a class looks like
+ * borrowing, and is told as moved.
  */
 #include "learn/ownership.h"
 
@@ -29,6 +34,9 @@
 #define SPLITS_MAX 256
 #define NOT_EXPLAINED_OBJECTS_MIN 10
 #define NOT_EXPLAINED_DIVISOR 10 /* fewer than one in so many explained: RI_LEARNED_NOT */
+#define BIAS_OBJECTS_MIN 10
+#define BIAS_ZEROS_MIN 3         /* of objects that count 0 and are held */
+#define BIAS_GAIN 3              /* so many times fewer objects must stay unexplained */
 
 /* ---- priors ----------------------------------------------------------------- */
 
@@ -99,6 +107,7 @@ struct pupil {
 	const uint32_t *objects; /* objects[0 .. object_count), judged ones alone */
 	size_t object_count;
 	ri_rows_splits splits;
+	int64_t bias;            /* added to all counts */
 	struct ri_rows rows;
 	struct ri_fit_class *classes;
 	struct ri_fit_range *ranges; /* per row */
@@ -257,6 +266,8 @@ static void fit_pupil(struct pupil *pupil)
 		pupil->classes[k].prior = prior_of(class, key);
 		pupil->classes[k].is_mixture = !is_one_thing(class->kind) && !key->target_offset;
 	}
+	for (size_t r = 0; pupil->bias && r < rows->rows.count; r++)
+		rows->rows.items[r].count += pupil->bias;
 	pupil->result = ri_fit(rows->rows.items, rows->rows.count, rows->entries.items,
 			       pupil->classes, rows->classes.count, pupil->ranges);
 }
@@ -346,14 +357,60 @@ static void keep_classes(struct ri_ownership *ownership, const struct pupil *pup
 			 struct ri_learned_type *type)
 {
 	type->class_first = (uint32_t)ownership->classes.count;
-	type->class_count = (uint32_t)pupil->rows.classes.count;
 	for (size_t k = 0; k < pupil->rows.classes.count; k++) {
 		const struct ri_rows_key *key = &pupil->rows.classes.items[k];
 
+		if (pupil->rows.alias_of[k] != k)
+			continue;
+		type->class_count++;
 		*ri_push(&ownership->classes) = (struct ri_learned_class){
 			key->holder_class, key->container, key->target_offset, pupil->classes[k]
 		};
 	}
+}
+
+static void fit_with_splits(struct pupil *pupil)
+{
+	fit_pupil(pupil);
+	for (unsigned round = 1; round < ROUNDS_MAX && split_containers(pupil); round++) {
+		drop_fit(pupil);
+		fit_pupil(pupil);
+	}
+}
+
+/* How many objects' counts holders explain with `bias` added. */
+static uint64_t explained_with(const struct pupil *pupil, int64_t bias)
+{
+	struct pupil other = { .input = pupil->input, .objects = pupil->objects,
+			       .object_count = pupil->object_count, .bias = bias };
+	uint64_t explained;
+
+	fit_with_splits(&other);
+	explained = other.result.explained;
+	drop_fit(&other);
+	ri_vec_deinit(&other.splits);
+	return explained;
+}
+
+/* What the counts of the type are off by as a convention, or 0; see ri_learned_type. */
+static int8_t find_bias(const struct pupil *pupil)
+{
+	uint64_t objects = pupil->result.objects, explained = pupil->result.explained;
+	uint64_t other, zeros = 0;
+
+	if (objects < BIAS_OBJECTS_MIN || explained * 20 >= objects * 19)
+		return 0;
+	for (size_t i = 0; i < pupil->object_count; i++)
+		zeros += pupil->input->population->objects[pupil->objects[i]].count == 0;
+	if (zeros >= BIAS_ZEROS_MIN && zeros * 20 >= objects) {
+		other = explained_with(pupil, 1);
+		if (other * 4 >= objects * 3 && (objects - other) * BIAS_GAIN <= objects - explained)
+			return 1;
+	}
+	if (explained * 2 >= objects)
+		return 0;
+	other = explained_with(pupil, -1);
+	return other * 20 >= objects * 17 ? -1 : 0;
 }
 
 static void learn_type(struct ri_ownership *ownership, const struct ri_ownership_input *input,
@@ -363,11 +420,9 @@ static void learn_type(struct ri_ownership *ownership, const struct ri_ownership
 	struct pupil pupil = { .input = input, .objects = objects, .object_count = object_count };
 	struct ri_learned_type type = { .type = t };
 
-	fit_pupil(&pupil);
-	for (unsigned round = 1; round < ROUNDS_MAX && split_containers(&pupil); round++) {
-		drop_fit(&pupil);
-		fit_pupil(&pupil);
-	}
+	fit_with_splits(&pupil);
+	if (wish == RI_OWNERSHIP_APPLY)
+		type.bias = find_bias(&pupil);
 	type.result = pupil.result;
 	type.state = state_of(&pupil.result);
 	for (size_t i = 0; i < object_count; i++) {

@@ -37,6 +37,8 @@ enum ri_learned_state {
 struct ri_learned_type {
 	uint32_t type;           /* index into population->types */
 	enum ri_learned_state state;
+	int8_t bias;             /* what added to all counts has holders explain them, while as they
+				  * stand they do not; 0: nothing has.  The rest is said without it */
 	struct ri_fit_result result;
 	uint32_t class_first, class_count; /* classes[first .. first + count), by name */
 	uint64_t surplus, deficit, undecided; /* objects; the rest are as their holders say */

@@ -10,6 +10,8 @@
  *   stack, registers, other mappings, data without a symbol, doubtful places
  *                                 possible, never learned
  *   a word inside the object itself  no holder
+ *   a list's head            where it points at a link member, as the links of the type that
+ *                            point there (its own class would be too rare to be learned)
  *
  * Rows are found again by a hash; cost: the edges to the objects, and one look-up each
  * for their source where the class needs it.
@@ -22,6 +24,8 @@
 
 #include "base/strings.h"
 
+#define HEAD_HOLDERS_MAX 3 /* of a head's class: more can be learned */
+#define LINKS_MIN 3        /* of the links' class */
 #define COUNT_MAX (1ll << 40) /* counts beyond are no numbers of holders */
 
 bool ri_rows_is_judged(const struct ri_population *population, uint32_t o)
@@ -157,7 +161,7 @@ uint32_t ri_rows_find_class(const struct ri_rows *rows, const struct ri_rows_key
 	uint32_t slot = *class_slot(rows, key);
 
 	assert(slot);
-	return slot - 1;
+	return rows->alias_of[slot - 1];
 }
 
 static uint32_t get_class(struct maker *maker, const struct ri_rows_key *key)
@@ -340,6 +344,100 @@ static void sort_classes(struct maker *maker)
 	free(order);
 }
 
+/* ---- heads of lists ----------------------------------------------------------- */
+
+/* The member that a class is named for: "prev" of "conn.link.prev". */
+static const char *last_part(const char *name)
+{
+	const char *dot = strrchr(name, '.');
+
+	return dot ? dot + 1 : name;
+}
+
+static const struct ri_holder_class *class_of(const struct maker *maker, size_t k)
+{
+	return &maker->input->shapes->classes.items[maker->rows->classes.items[k].holder_class];
+}
+
+/* Whether class `k` is a member of objects of `type` that points into objects of `type`. */
+static bool is_link(const struct maker *maker, size_t k, const char *type)
+{
+	const struct ri_holder_class *class = class_of(maker, k);
+	size_t length = strlen(type);
+
+	return maker->rows->classes.items[k].target_offset && class->kind == RI_CLASS_FIELD &&
+	       !strncmp(class->name, type, length) && class->name[length] == '.';
+}
+
+static bool may_be_head(const struct maker *maker, size_t k)
+{
+	enum ri_class_kind kind = class_of(maker, k)->kind;
+
+	return maker->rows->classes.items[k].target_offset &&
+	       (kind == RI_CLASS_VARIABLE || kind == RI_CLASS_FIELD || kind == RI_CLASS_PLAIN_FIELD);
+}
+
+/* The links that a head of few holders goes with: by where they point, and by name where
+ * several point there; `k` itself if there are none. */
+static uint32_t find_links(const struct maker *maker, const uint64_t *objects, uint32_t k,
+			   const char *type)
+{
+	const struct ri_rows_key *keys = maker->rows->classes.items;
+	uint32_t found = k;
+
+	for (uint32_t other = 0; other < maker->rows->classes.count; other++) {
+		if (other == k || keys[other].target_offset != keys[k].target_offset ||
+		    objects[other] < LINKS_MIN || !is_link(maker, other, type))
+			continue;
+		if (found == k || !strcmp(last_part(class_of(maker, other)->name),
+					  last_part(class_of(maker, k)->name)))
+			found = other;
+	}
+	return found;
+}
+
+/* Takes the entries of row `r` for what their classes count for. */
+static void rename_entries(struct ri_rows *rows, struct ri_fit_row *row)
+{
+	struct ri_fit_entry *entries = &rows->entries.items[row->first];
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < row->entry_count; i++)
+		entries[i].class_index = rows->alias_of[entries[i].class_index];
+	if (row->entry_count)
+		qsort(entries, row->entry_count, sizeof(*entries), by_class);
+	for (uint32_t i = 0; i < row->entry_count; i++) {
+		if (kept && entries[kept - 1].class_index == entries[i].class_index)
+			entries[kept - 1].holders += entries[i].holders;
+		else
+			entries[kept++] = entries[i];
+	}
+	row->entry_count = kept;
+}
+
+/* Gives heads of lists the classes of their links. */
+static void join_heads(struct maker *maker, const char *type)
+{
+	struct ri_rows *rows = maker->rows;
+	uint64_t *objects = ri_calloc(rows->classes.count + 1, sizeof(*objects));
+	bool any = false;
+
+	rows->alias_of = ri_calloc(rows->classes.count + 1, sizeof(*rows->alias_of));
+	for (size_t r = 0; r < rows->rows.count; r++)
+		for (uint32_t i = 0; i < rows->rows.items[r].entry_count; i++)
+			objects[rows->entries.items[rows->rows.items[r].first + i].class_index] +=
+				rows->rows.items[r].objects;
+	for (uint32_t k = 0; k < rows->classes.count; k++) {
+		rows->alias_of[k] = k;
+		if (objects[k] < HEAD_HOLDERS_MAX && may_be_head(maker, k))
+			rows->alias_of[k] = find_links(maker, objects, k, type);
+		any |= rows->alias_of[k] != k;
+	}
+	for (size_t r = 0; any && r < rows->rows.count; r++)
+		rename_entries(rows, &rows->rows.items[r]);
+	free(objects);
+}
+
 void ri_rows_init(struct ri_rows *rows, const struct ri_ownership_input *input,
 		  const uint32_t *objects, size_t count, const ri_rows_splits *splits)
 {
@@ -349,6 +447,8 @@ void ri_rows_init(struct ri_rows *rows, const struct ri_ownership_input *input,
 	for (size_t i = 0; i < count; i++)
 		add_object(&maker, splits, objects[i]);
 	sort_classes(&maker);
+	join_heads(&maker, count ? input->population->types[input->population->objects[objects[0]].type].name
+				 : "");
 	free(maker.row_table.slots);
 	ri_vec_deinit(&maker.row_hashes);
 	ri_vec_deinit(&maker.entries);
@@ -358,6 +458,7 @@ void ri_rows_init(struct ri_rows *rows, const struct ri_ownership_input *input,
 void ri_rows_deinit(struct ri_rows *rows)
 {
 	free(rows->class_slots);
+	free(rows->alias_of);
 	ri_vec_deinit(&rows->classes);
 	ri_vec_deinit(&rows->rows);
 	ri_vec_deinit(&rows->entries);

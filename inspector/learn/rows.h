@@ -26,6 +26,7 @@ struct ri_rows {
 	RI_VEC(struct ri_fit_entry) entries;
 	RI_VEC(uint32_t) row_of; /* per object handed in: its row */
 	RI_VEC(int64_t) base_of; /* per object: what declared owners are worth, not in the row */
+	uint32_t *alias_of;      /* per class: the class that its holders count for, mostly itself */
 	uint32_t *class_slots;   /* of a hash table; see ri_rows_find_class() */
 	size_t class_capacity;
 };
@@ -38,7 +39,7 @@ void ri_rows_init(struct ri_rows *rows, const struct ri_ownership_input *input,
 		  const uint32_t *objects, size_t count, const ri_rows_splits *splits);
 void ri_rows_deinit(struct ri_rows *rows);
 
-/* The class with that key, which must be one of the rows'. */
+/* The class that holders with that key, which must be one of the rows', count for. */
 uint32_t ri_rows_find_class(const struct ri_rows *rows, const struct ri_rows_key *key);
 
 enum ri_rows_role {

@@ -48,6 +48,7 @@ struct ri_inferred_count {
 	bool is_atomic;
 	bool is_negative;        /* counts downwards, as GLib's grefcount does */
 	bool is_secondary;       /* weak, internal: not the one that handles feed */
+	int8_t bias;             /* what memory says is to be added, so that one reference is 1 */
 	int score;
 	struct ri_inferred_reason *reasons;
 	size_t reason_count;

@@ -109,6 +109,8 @@ static void put_type(struct text *out, const struct ri_inferred_type *type)
 			continue;
 		put(out, "\n  - { member: ");
 		put_quoted(out, count->path);
+		if (count->bias)
+			put(out, count->bias > 0 ? ", bias: 1" : ", bias: -1");
 		put(out, count->is_negative ? ", negative: true }" : " }");
 	}
 	put_char(out, '\n');

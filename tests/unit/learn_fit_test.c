@@ -416,6 +416,38 @@ static void more_ties_than_are_kept_accuse_nobody(void **state)
 	free(ranges);
 }
 
+/* Each object is in the one list, nearly each has one owner, of one of three kinds: the list
+ * would explain most of the counts with one weight, and its children a parent. */
+static void what_all_have_does_not_pass_for_their_owners(void **state)
+{
+	struct people *p = people(140, 11);
+	size_t list = add_class(p, 0, 0.3, 1, 1), back = add_class(p, 0, 0.1, 1, 1);
+	size_t target = add_class(p, 1, 0.8, 0, 0), left = add_class(p, 1, 0.8, 0, 0);
+	size_t right = add_class(p, 1, 0.8, 0, 0), up = add_class(p, 0, 0.8, 0, 0);
+	size_t via = add_class(p, 1, 0.8, 0, 0);
+	const size_t owners[] = { target, left, via, target, right, via };
+
+	(void)state;
+	for (size_t o = 0; o < p->object_count; o++) {
+		p->holders[o][owners[o % 6]] = 1;
+		if (o % 4 == 0)
+			p->holders[o][via]++;
+		if (o % 9 < 2)
+			p->holders[o][up] = 1 + draw(p, 2);
+	}
+	p->fault[20] = p->fault[40] = 1;
+	p->fault[60] = -1;
+	settle_counts(p);
+	fit(p);
+	for (size_t k = 0; k < p->class_count; k++)
+		assert_int_equal(p->classes[k].weight, p->owns[k]);
+	assert_int_equal(p->result.explained, p->object_count - 3);
+	assert_false(p->classes[list].is_undecided || p->classes[back].is_undecided);
+	assert_int_equal(verdict(p, 20), 1);
+	assert_int_equal(verdict(p, 60), -1);
+	free(p);
+}
+
 static void nothing_to_fit_is_no_trouble(void **state)
 {
 	struct ri_fit_row row = { .count = 3, .objects = 1 };
@@ -448,6 +480,7 @@ int main(void)
 		cmocka_unit_test(holders_of_a_mixture_may_own_all_the_same),
 		cmocka_unit_test(the_same_input_gives_the_same_model),
 		cmocka_unit_test(more_ties_than_are_kept_accuse_nobody),
+		cmocka_unit_test(what_all_have_does_not_pass_for_their_owners),
 		cmocka_unit_test(nothing_to_fit_is_no_trouble),
 	};
 

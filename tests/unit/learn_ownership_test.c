@@ -243,6 +243,53 @@ static void dead_and_doubted_objects_teach_nothing(void **state)
 	tear_down(&lesson);
 }
 
+/* Each session has an owner of one of two kinds, every fourth has both; all count `bias` less
+ * than they have. */
+static const struct ri_learned_type *learn_biased(struct lesson *lesson, int64_t bias,
+						  enum ri_ownership_wish wish)
+{
+	for (uint32_t i = 0; i < CONNS; i++) {
+		bool has_both = i % 4 == 0;
+
+		poke(&lesson->w, CONN_ADDR(i) + 16, has_both || i % 2 ? SESSION_ADDR(i) : 0);
+		poke(&lesson->w, CONN_ADDR(i) + 24, has_both || !(i % 2) ? SESSION_ADDR(i) : 0);
+		session(lesson, i)->count = 1 + has_both - bias;
+	}
+	return learn(lesson, wish);
+}
+
+static void counts_that_start_elsewhere_are_told(void **state)
+{
+	struct lesson lesson;
+
+	(void)state;
+	set_up(&lesson);
+	assert_int_equal(learn_biased(&lesson, 0, RI_OWNERSHIP_APPLY)->bias, 0);
+	assert_int_equal(learn_biased(&lesson, 1, RI_OWNERSHIP_APPLY)->bias, 1);
+	assert_int_equal(learn_biased(&lesson, -1, RI_OWNERSHIP_APPLY)->bias, -1);
+	assert_int_equal(learn_biased(&lesson, -2, RI_OWNERSHIP_APPLY)->bias, 0);
+	assert_int_equal(learn_biased(&lesson, 1, RI_OWNERSHIP_LOOK)->bias, 0);
+	tear_down(&lesson);
+}
+
+/* Objects that count 0 while a cache holds them are no convention. */
+static void cached_objects_are_no_bias(void **state)
+{
+	struct lesson lesson;
+
+	(void)state;
+	set_up(&lesson);
+	for (uint32_t i = 0; i < CONNS; i++) {
+		bool is_used = i % 4 == 0;
+
+		poke(&lesson.w, CONN_ADDR(i) + 24, is_used ? SESSION_ADDR(i) : 0);
+		session(&lesson, i)->count = is_used;
+	}
+	assert_int_equal(learn(&lesson, RI_OWNERSHIP_APPLY)->bias, 0);
+	assert_int_equal(class_named(&lesson, "conn.session", false)->weight, 0);
+	tear_down(&lesson);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -253,6 +300,8 @@ int main(void)
 		cmocka_unit_test(counts_that_nothing_explains_make_no_findings),
 		cmocka_unit_test(a_table_unlike_the_others_is_a_class_of_its_own),
 		cmocka_unit_test(dead_and_doubted_objects_teach_nothing),
+		cmocka_unit_test(counts_that_start_elsewhere_are_told),
+		cmocka_unit_test(cached_objects_are_no_bias),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
