@@ -2,6 +2,8 @@
 /*
  * Objects that no typed pointer leads to, recognised by one of these:
  *
+ *   places       the place where a pool of the type has one, if it looks alike and is no free
+ *                one (pool_objects.c)
  *   twins        the pointer to a class that known objects of the type carry (twins.c)
  *   pools        places at the distances of known ones in memory that the program mapped itself,
  *                with the same words (pool_places.c)

@@ -45,4 +45,9 @@ void ri_twins_find(const struct ri_recognise_input *input, const bool *wanted,
 void ri_pool_places_find(const struct ri_recognise_input *input, const bool *wanted,
 			 ri_recognised_list *ret);
 
+/* pool_objects.c: appends what stands at the unexplained places of pools of wanted types and
+ * looks like an object. */
+void ri_pool_objects_find(const struct ri_recognise_input *input, const bool *wanted,
+			  ri_recognised_list *ret);
+
 #endif
