@@ -191,7 +191,12 @@ check_steps = \
 	'cpython-mutate=bash tests/run-cpython --mutate $(BUILD)' \
 	'mutate=bash tests/mutate.sh $(BUILD)' \
 	'nasty=CC="$(CC)" bash tests/run-nasty $(BUILD)' \
+	'bare=CC="$(CC)" bash tests/run-bare --seeds=1-20 $(BUILD)' \
 	'real=bash tests/run-real $(BUILD) shared_ptr'
+
+.PHONY: check-bare
+check-bare: all $(tool_programs) ## look at fifty random programs without a profile
+	@CC="$(CC)" bash tests/run-bare $(BUILD)
 
 .PHONY: check-real
 check-real: all $(tool_programs) ## build GLib and redis from Debian's source, and look at programs of them
