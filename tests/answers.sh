@@ -95,6 +95,27 @@ answer 1 --profile="$profile" -v "$work/shared"
 says '0 more objects hang on it, 40 bytes'
 says '1 in weak_handles\[\].control, which feed another count'
 
+# What hangs on leak roots, by type; what two of them share hangs on both together alone.
+make chain chain
+answer 1 "$work/chain"
+says 'of these 3 conn, in conn.peer and others'
+says 'other lost objects lead to 1 of them too'
+says 'chain: 6 conn leaked (528 bytes), all behind 2 route, in conn.peer and others'
+says 'chain: 1 device leaked (88 bytes), all behind 2 route, in route.via'
+answer 1 "$work/chain" -q
+silent 'chain:'
+answer 1 --code=unreachable "$work/chain"
+silent 'chain:'
+answer 0 "$work/chain" leaks
+says '2 route 6 session 624 6 conn.session'
+
+# A block without a counted object has its address in the list of leaks.
+make ticket unreachable
+answer 1 "$work/ticket"
+silent 'chain:'
+answer 0 "$work/ticket" leaks
+says ' ADDRESS TYPE BYTES BEHIND BYTES BEHIND 0x[0-9a-f]* - 88 0 0'
+
 # Listings: 0, or 3 where the answer may be incomplete; findings are for `check`.
 answer 0 "$work/holed" objects
 answer 0 "$work/sound" objects conn

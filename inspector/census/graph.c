@@ -149,6 +149,7 @@ void ri_graph_destroy(struct ri_graph *graph)
 	free(graph->cycles);
 	free(graph->cycle_members);
 	free(graph->cycle_of);
+	free(graph->plain_roots);
 	free(graph);
 }
 

@@ -40,6 +40,9 @@ struct ri_graph {
 	/* used blocks without objects that nothing reaches, unreachable objects included */
 	uint32_t plain_leak_count;
 	uint64_t plain_leak_bytes;
+	/* those of them that no other one holds: block indices, ascending */
+	uint32_t *plain_roots;
+	size_t plain_root_count;
 };
 
 struct ri_graph *ri_graph_create(const struct ri_holders *holders,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What graph.c, components.c and leaks.c share.  Private to them. */
+/* What graph.c, components.c, leaks.c and chains.c share.  Private to them. */
 #ifndef RI_CENSUS_GRAPH_PRIVATE_H
 #define RI_CENSUS_GRAPH_PRIVATE_H
 
@@ -41,6 +41,11 @@ void ri_components_init(struct ri_components *components, const struct ri_holder
 			const uint8_t *reach, bool (*is_node)(const void *data, uint32_t node),
 			const void *data);
 void ri_components_deinit(struct ri_components *components);
+
+/* Bytes that are lost with a node, an object or a block; those of embedded objects are their
+ * container's.  `block_object`: see extents.h. */
+uint64_t ri_graph_lost_bytes(const struct ri_population *population, const struct ri_heap *heap,
+			     const uint32_t *block_object, uint32_t node);
 
 /* Fills leak roots, what hangs on them, cycles and plain leaks of `graph`, whose
  * reach[] is there. */

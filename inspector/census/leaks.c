@@ -69,22 +69,27 @@ static void find_held_components(struct search *s)
 	}
 }
 
-/* Bytes that are lost with a node; those of embedded objects are their container's. */
-static uint64_t lost_bytes(const struct search *s, uint32_t node)
+uint64_t ri_graph_lost_bytes(const struct ri_population *population, const struct ri_heap *heap,
+			     const uint32_t *block_object, uint32_t node)
 {
 	const struct ri_object *object;
 
-	if (node >= s->holders->object_count) {
-		uint32_t block = node - s->holders->object_count;
+	if (node >= population->object_count) {
+		uint32_t block = node - (uint32_t)population->object_count;
 
-		return s->block_object[block] == RI_NONE ? s->heap->blocks[block].size_bytes : 0;
+		return block_object[block] == RI_NONE ? heap->blocks[block].size_bytes : 0;
 	}
-	object = &s->population->objects[node];
+	object = &population->objects[node];
 	if (object->parent != RI_NONE)
 		return 0;
-	if (object->block < s->heap->block_count && s->block_object[object->block] == node)
-		return s->heap->blocks[object->block].size_bytes;
-	return s->population->types[object->type].extent_bytes;
+	if (object->block < heap->block_count && block_object[object->block] == node)
+		return heap->blocks[object->block].size_bytes;
+	return population->types[object->type].extent_bytes;
+}
+
+static uint64_t lost_bytes(const struct search *s, uint32_t node)
+{
+	return ri_graph_lost_bytes(s->population, s->heap, s->block_object, node);
 }
 
 /* Everything that `root` reaches and that is not claimed yet hangs on it. */
@@ -127,19 +132,50 @@ static void find_roots(struct search *s)
 			claim(s, o);
 }
 
-static void count_plain_leaks(struct search *s)
+/* Whether a lost node is a block that hangs on no object. */
+static bool is_plain_leak(const struct search *s, uint32_t node)
 {
+	uint32_t own = s->components.of[node];
+
+	return own && s->components.first_object[own] == RI_NONE && !s->is_held[own];
+}
+
+/* Counts the blocks that hang on no object, and lists those that no other such block holds:
+ * the lowest one where some hold one another.  Blocks with objects are none. */
+static void list_plain_leaks(struct search *s)
+{
+	const struct ri_holders *h = s->holders;
 	const struct ri_components *c = &s->components;
+	bool *is_below = ri_calloc(c->count + 1ul, sizeof(*is_below));
+	size_t capacity = 0;
 
 	for (size_t i = 0; i < c->order_count; i++) {
 		uint32_t node = c->order[i];
 
-		if (c->first_object[c->of[node]] != RI_NONE || s->is_held[c->of[node]] ||
-		    s->block_object[node - s->holders->object_count] != RI_NONE)
+		if (!is_plain_leak(s, node))
 			continue;
-		s->graph->plain_leak_count++;
-		s->graph->plain_leak_bytes += lost_bytes(s, node);
+		if (s->block_object[node - h->object_count] == RI_NONE) {
+			s->graph->plain_leak_count++;
+			s->graph->plain_leak_bytes += lost_bytes(s, node);
+		}
+		for (uint64_t e = h->first[node]; e < h->first[node + 1]; e++)
+			if (c->of[h->edges[e].target] != c->of[node] &&
+			    ri_graph_passes(h->edges[e].flags, RI_REACH_ANY))
+				is_below[c->of[h->edges[e].target]] = true;
 	}
+	for (uint32_t b = 0; b < h->block_count; b++) {
+		uint32_t own = c->of[h->object_count + b];
+
+		if (!is_plain_leak(s, h->object_count + b) || is_below[own] ||
+		    s->block_object[b] != RI_NONE)
+			continue;
+		is_below[own] = true; /* its component has its root */
+		s->graph->plain_roots = ri_grow(s->graph->plain_roots, &capacity,
+						s->graph->plain_root_count + 1,
+						sizeof(*s->graph->plain_roots));
+		s->graph->plain_roots[s->graph->plain_root_count++] = b;
+	}
+	free(is_below);
 }
 
 /* What a node is part of: its outermost object, where it has one. */
@@ -244,7 +280,7 @@ void ri_leaks_find(struct ri_graph *graph, const struct ri_holders *holders,
 	s.queue = ri_malloc(s.components.order_count * sizeof(*s.queue));
 	find_held_components(&s);
 	find_roots(&s);
-	count_plain_leaks(&s);
+	list_plain_leaks(&s);
 	mark_cycles(&s);
 	list_cycles(&s);
 	ri_table_destroy(s.marks, s.marks_bytes);

@@ -111,6 +111,7 @@ static unsigned choose_thread_count(unsigned wanted)
 
 static void drop_census(struct ri_analysis *analysis)
 {
+	ri_chains_destroy(analysis->chains);
 	ri_graph_destroy(analysis->graph);
 	ri_ownership_destroy(analysis->ownership);
 	free(analysis->fits);
@@ -315,6 +316,9 @@ static void take_census(struct ri_analysis *analysis, unsigned thread_count, dou
 		ri_gaps_init(&gaps);
 		take_census_with(analysis, &known, thread_count, &gaps, since);
 	}
+	analysis->chains = ri_chains_create(analysis->holders, analysis->population,
+					    analysis->heap, analysis->graph);
+	end_stage(analysis, "chains", since);
 	ri_vec_deinit(&known.objects);
 	ri_vec_deinit(&known.stale);
 	ri_gaps_move(&analysis->gaps, &gaps);

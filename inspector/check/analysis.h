@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/gaps.h"
+#include "census/chains.h"
 #include "census/graph.h"
 #include "census/holders.h"
 #include "census/lost.h"
@@ -84,6 +85,7 @@ struct ri_analysis {
 	struct ri_ownership *ownership; /* of the types whose holders were weighed by it; or null */
 	struct ri_type_fit *fits; /* per type of the population; null: all are declared */
 	struct ri_graph *graph;
+	struct ri_chains *chains; /* what hangs on what of the unreachable; or null */
 	struct ri_lost *lost;    /* what may be lost objects; null: not looked for */
 	uint8_t *causes;         /* per object, see check/cause.h; null: found when asked for */
 	struct ri_findings *findings;

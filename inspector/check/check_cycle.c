@@ -113,6 +113,24 @@ static void explain_classes(struct ri_finding *finding, const struct ri_analysis
 	free(names);
 }
 
+/* "without conn.session there is no loop: no fewer fields do". */
+static void explain_fields(struct ri_finding *finding, const struct ri_cycle_edges *edges)
+{
+	char *names = NULL;
+
+	for (size_t i = 0; i < finding->release.count; i++) {
+		char *longer = names ? ri_format("%s and %s", names, finding->release.items[i])
+				     : ri_strdup(finding->release.items[i]);
+
+		free(names);
+		names = longer;
+	}
+	if (names)
+		ri_finding_explain(finding, "without %s there is no loop%s", names,
+				   edges->is_fewest ? "; no fewer fields do" : "");
+	free(names);
+}
+
 static void explain_edges(struct ri_finding *finding, const struct ri_analysis *analysis,
 			  const struct ri_cycle_edges *edges)
 {
@@ -129,8 +147,10 @@ static void explain_edges(struct ri_finding *finding, const struct ri_analysis *
 		ri_finding_explain(finding, "releasing any one of these fields breaks the cycle");
 		return;
 	}
-	ri_finding_explain(
-		finding, "releasing %zu of these fields breaks every loop:", edges->release_count);
+	explain_fields(finding, edges);
+	ri_finding_explain(finding, "releasing %zu of these fields breaks every loop%s:",
+			   edges->release_count,
+			   edges->is_smallest ? "" : " (the smallest set that was found)");
 	if (edges->release_count > EDGES_LISTED) {
 		explain_classes(finding, analysis, edges, true);
 		return;
@@ -211,6 +231,12 @@ static void report(const struct ri_check *check, const struct ri_analysis *analy
 				     "%" PRIu32 " objects hold one another, %s 0x%" PRIx64
 				     " first, and nothing leads to them",
 				     cycle->count, finding->type_name, finding->addr);
+	for (size_t i = 0; i < edges.field_count; i++)
+		*ri_push(&finding->release) = ri_class_name(analysis, edges.fields[i]);
+	if (finding->release.count)
+		qsort(finding->release.items, finding->release.count, sizeof(const char *),
+		      compare_names);
+	finding->release_is_fewest = edges.is_fewest;
 	explain_edges(finding, analysis, &edges);
 	if (analysis->graph->hangs_on_count[smallest] >= cycle->count)
 		ri_finding_explain(finding, "%" PRIu32 " objects more hang on the cycle",
@@ -274,8 +300,9 @@ const struct ri_check ri_check_cycle = {
 	.summary = "unreachable objects that hold one another",
 	.help = "Objects own references to one another in a loop, and no path from a root leads to "
 		"any of them: their counts are right and they are leaked all the same. The "
-		"evidence names the fields that make the loop and the smallest set of them that "
-		"was found whose release breaks it. One of those should borrow, or be cleared "
-		"before the last outside reference is put.",
+		"evidence names the fields that make the loop, as few fields as will do for no "
+		"loop to be left, and the smallest set of holders in them: exact for small cycles, "
+		"and said to be the smallest that was found for large ones. One of those should "
+		"borrow, or be cleared before the last outside reference is put.",
 	.run = run_cycle,
 };

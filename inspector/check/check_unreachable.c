@@ -2,115 +2,71 @@
 /*
  * Leaks that the graph shows: unreachable and group-only (cycle is a file of its
  * own).  unreachable is one finding per leak root, the first object of a chain
- * (leak.h); what hangs on it is counted by type.  The lost pointer shows as a
- * surplus of the root too: that is the same cause and is named beside.
+ * (leak.h); what hangs on it is counted by type, with the fields that hold it there.
+ * The lost pointer shows as a surplus of the root too: that is the same cause and is
+ * named beside.
  *
  * group-only is a note per group: which of its members nothing but the group
  * leads to, however they came to be leaked.
  */
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "check/cause.h"
 #include "check/leak.h"
 #include "check/leak_group.h"
 
-/* Objects by the leak root they hang on: items[first[root] .. first[root + 1]). */
-struct chains {
-	uint32_t *first;
-	uint32_t *items;
-	bool *has_members; /* per object: it contains the head of a group that has any */
-};
-
-static struct chains chains_create(const struct ri_analysis *analysis)
-{
-	size_t count = analysis->population->object_count;
-	const uint32_t *root = analysis->graph->leak_root;
-	struct chains chains = { ri_calloc(count + 2, sizeof(uint32_t)),
-				 ri_calloc(count, sizeof(uint32_t)),
-				 ri_find_group_owners(analysis) };
-
-	for (size_t o = 0; o < count; o++)
-		if (root[o] != RI_NONE && root[o] != o)
-			chains.first[root[o] + 2]++;
-	for (size_t o = 2; o < count + 2; o++)
-		chains.first[o] += chains.first[o - 1];
-	for (uint32_t o = 0; o < count; o++)
-		if (root[o] != RI_NONE && root[o] != o)
-			chains.items[chains.first[root[o] + 1]++] = o;
-	return chains;
-}
-
-static void chains_destroy(struct chains *chains)
-{
-	free(chains->first);
-	free(chains->items);
-	free(chains->has_members);
-}
-
-struct type_count {
-	uint32_t type;
-	uint32_t count;
-};
-
-#define TYPES_KEPT  16
 #define TYPES_SHOWN 4
 
-static int compare_type_counts(const void *a, const void *b)
+/* "of these 12 conn, in session.conns[]". */
+static void explain_part(struct ri_finding *finding, const struct ri_analysis *analysis,
+			 const struct ri_chain_part *part)
 {
-	const struct type_count *x = a, *y = b;
+	const char *type = analysis->population->types[part->type].name;
 
-	if (x->count != y->count)
-		return x->count < y->count ? 1 : -1;
-	return (x->type > y->type) - (x->type < y->type);
+	if (part->class_index == RI_NONE)
+		ri_finding_explain(finding, "of these %" PRIu64 " %s", part->count, type);
+	else
+		ri_finding_explain(finding, "of these %" PRIu64 " %s, in %s%s", part->count, type,
+				   ri_class_name(analysis, part->class_index),
+				   part->class_others ? " and others" : "");
 }
 
+/* What hangs on the object, and through which fields. */
 static void explain_chain(struct ri_finding *finding, const struct ri_analysis *analysis,
-			  const struct chains *chains, uint32_t root)
+			  uint32_t root)
 {
-	const struct ri_population *population = analysis->population;
-	struct type_count types[TYPES_KEPT];
-	size_t kept = 0;
-	uint32_t rest = 0;
+	uint32_t count = analysis->graph->hangs_on_count[root];
+	ri_chain_part_list parts = { 0 };
+	uint64_t rest = 0, alone = 0;
 	char *bytes;
 
-	if (!analysis->graph->hangs_on_count[root] && !analysis->graph->hangs_on_bytes[root]) {
+	if (!count && !analysis->graph->hangs_on_bytes[root]) {
 		ri_finding_explain(finding, "nothing else hangs on it");
 		return;
 	}
 	bytes = ri_format_bytes(analysis->graph->hangs_on_bytes[root]);
-	ri_finding_explain(finding, "%" PRIu32 " more objects hang on it, %s",
-			   analysis->graph->hangs_on_count[root], bytes);
+	ri_finding_explain(finding, "%" PRIu32 " more objects hang on it, %s", count, bytes);
 	free(bytes);
-	for (uint32_t i = chains->first[root]; i < chains->first[root + 1]; i++) {
-		uint32_t type = population->objects[chains->items[i]].type;
-		size_t t = 0;
-
-		while (t < kept && types[t].type != type)
-			t++;
-		if (t < kept)
-			types[t].count++;
-		else if (kept < TYPES_KEPT)
-			types[kept++] = (struct type_count){ type, 1 };
+	ri_chains_list_parts(analysis->chains, root, &parts);
+	for (size_t i = 0; i < parts.count; i++) {
+		alone += parts.items[i].count;
+		if (i < TYPES_SHOWN)
+			explain_part(finding, analysis, &parts.items[i]);
 		else
-			rest++;
-	}
-	qsort(types, kept, sizeof(*types), compare_type_counts);
-	for (size_t t = 0; t < kept; t++) {
-		if (t < TYPES_SHOWN)
-			ri_finding_explain(finding, "of these %" PRIu32 " %s", types[t].count,
-					   population->types[types[t].type].name);
-		else
-			rest += types[t].count;
+			rest += parts.items[i].count;
 	}
 	if (rest)
-		ri_finding_explain(finding, "of these %" PRIu32 " of other types", rest);
+		ri_finding_explain(finding, "of these %" PRIu64 " of other types", rest);
+	if (analysis->chains && alone < count)
+		ri_finding_explain(finding, "other lost objects lead to %" PRIu64 " of them too",
+				   count - alone);
+	ri_vec_deinit(&parts);
 }
 
 static void report(const struct ri_check *check, const struct ri_analysis *analysis,
 		   struct ri_findings *findings, const struct ri_absence *absence,
-		   const struct chains *chains, const struct ri_leak_groups *groups,
+		   const bool *has_members, const struct ri_leak_groups *groups,
 		   uint32_t object)
 {
 	struct ri_finding *finding = ri_finding_of_object(findings, check, analysis, object);
@@ -121,13 +77,13 @@ static void report(const struct ri_check *check, const struct ri_analysis *analy
 	ri_finding_identify(finding, NULL);
 	if (analysis->population->objects[object].found == RI_FOUND_CONTENT)
 		ri_finding_explain(finding, "known by the size and content of its block alone");
-	explain_chain(finding, analysis, chains, object);
+	explain_chain(finding, analysis, object);
 	if (!ri_finding_explain_leak_group(finding, analysis, groups))
 		ri_finding_explain(finding, "it is in no group, and nothing tells one that it was in");
 	ri_finding_explain_holders(finding, analysis, object);
 	if (analysis->graph->reach[object] & RI_REACH_GROUP)
 		ri_finding_imply(finding, "group-only");
-	if (chains->has_members[object])
+	if (has_members[object])
 		ri_finding_imply(finding, "dead-group");
 	if (!ri_object_is_in_used_block(analysis, object)) {
 		finding->status = RI_FINDING_UNCHECKED;
@@ -148,17 +104,17 @@ static void run_unreachable(const struct ri_check *check, const struct ri_analys
 {
 	struct ri_absence absence = ri_absence_measure(analysis);
 	struct ri_leak_groups *groups;
-	struct chains chains;
+	bool *has_members; /* per object: it contains the head of a group that has any */
 
 	if (!analysis->graph)
 		return;
-	chains = chains_create(analysis);
+	has_members = ri_find_group_owners(analysis);
 	groups = ri_leak_groups_create(analysis);
 	for (uint32_t o = 0; o < analysis->population->object_count; o++)
 		if (ri_object_is_leak_root(analysis, o))
-			report(check, analysis, findings, &absence, &chains, groups, o);
+			report(check, analysis, findings, &absence, has_members, groups, o);
 	ri_leak_groups_destroy(groups);
-	chains_destroy(&chains);
+	free(has_members);
 }
 
 const struct ri_check ri_check_unreachable = {

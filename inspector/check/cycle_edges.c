@@ -6,31 +6,25 @@
  * the edges are followed from the members through blocks (BLOCKS_MAX of them)
  * and those are kept from which a member can be reached again.
  *
- * The set to release is made of the back edges of a depth-first search: without
- * them no loop is left.  It is smallest for one loop and for loops that share a
- * node; small cycles try every start and keep the best answer, large ones start
- * at the node with the most edges both ways.  Cost: linear in the edges, times the
- * nodes for cycles of at most SMALL_NODES nodes and SMALL_EDGES edges.
+ * Which of them to release is found in loops.c; bytes of one object inside another
+ * cannot be.  Cost: linear in the edges, and what exact answers take, EXACT_STEPS for all
+ * cycles of one analysis together.
  */
 #include "check/cycle_edges.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "check/evidence.h"
+#include "check/loops.h"
 
 #define BLOCKS_MAX  1024
-#define SMALL_NODES 64
-#define SMALL_EDGES 512
-/* Bytes of one object inside another cannot be released. */
-#define EMBEDS_COST 1000
+#define EXACT_STEPS (1ull << 28)
 
 struct ri_cycle_tracer {
 	const struct ri_analysis *analysis;
 	uint32_t *local_of; /* per object and block: index into nodes[], or RI_NONE */
 	RI_VEC(uint32_t) nodes;
-	uint32_t *first; /* edges[first[n] .. first[n + 1]) by local source */
-	size_t first_capacity;
+	uint64_t steps;     /* left for exact answers */
 };
 
 struct ri_cycle_tracer *ri_cycle_tracer_create(const struct ri_analysis *analysis)
@@ -39,6 +33,7 @@ struct ri_cycle_tracer *ri_cycle_tracer_create(const struct ri_analysis *analysi
 	size_t count = (size_t)analysis->holders->object_count + analysis->holders->block_count;
 
 	tracer->analysis = analysis;
+	tracer->steps = EXACT_STEPS;
 	tracer->local_of = ri_malloc(count * sizeof(*tracer->local_of));
 	for (size_t i = 0; i < count; i++)
 		tracer->local_of[i] = RI_NONE;
@@ -51,13 +46,13 @@ void ri_cycle_tracer_destroy(struct ri_cycle_tracer *tracer)
 		return;
 	free(tracer->local_of);
 	ri_vec_deinit(&tracer->nodes);
-	free(tracer->first);
 	free(tracer);
 }
 
 void ri_cycle_edges_deinit(struct ri_cycle_edges *edges)
 {
 	free(edges->items);
+	free(edges->fields);
 	*edges = (struct ri_cycle_edges){ 0 };
 }
 
@@ -166,108 +161,33 @@ static void drop_dead_ends(struct ri_cycle_tracer *tracer, size_t member_count, 
 	free(marks);
 }
 
-/* The edges come in the order of their sources' local index. */
-static void index_edges(struct ri_cycle_tracer *tracer, const edge_list *list)
+/* Which edges, and which fields, are to be released: see loops.h. */
+static void choose_release(struct ri_cycle_tracer *tracer, const edge_list *list,
+			   struct ri_cycle_edges *edges)
 {
-	size_t count = tracer->nodes.count, edge = 0;
+	struct ri_loop_edge *items = ri_malloc(list->count * sizeof(*items));
+	bool *is_out = ri_calloc(list->count, sizeof(*is_out));
+	struct ri_loops loops = { (uint32_t)tracer->nodes.count, items, list->count };
 
-	tracer->first =
-		ri_grow(tracer->first, &tracer->first_capacity, count + 1, sizeof(*tracer->first));
-	for (size_t n = 0; n < count; n++) {
-		tracer->first[n] = (uint32_t)edge;
-		while (edge < list->count && list->items[edge].source == tracer->nodes.items[n])
-			edge++;
+	for (size_t i = 0; i < list->count; i++) {
+		const struct ri_cycle_edge *edge = &list->items[i];
+
+		items[i] = (struct ri_loop_edge){
+			tracer->local_of[edge->source], tracer->local_of[edge->target],
+			edge->class_index, edge->flags & RI_EDGE_EMBEDS
+		};
 	}
-	tracer->first[count] = (uint32_t)edge;
-}
-
-enum colour { WHITE, GREY, BLACK };
-
-struct search {
-	uint8_t *colour;        /* by local index */
-	uint32_t *stack, *next; /* nodes on the way, and each one's next edge */
-};
-
-/* Marks in back[] the edges that lead to a node on the way; returns their cost. */
-static size_t find_back_edges(const struct ri_cycle_tracer *tracer, const edge_list *list,
-			      struct search *search, uint32_t start, bool *back)
-{
-	size_t depth = 0, cost = 0;
-
-	memset(search->colour, WHITE, tracer->nodes.count);
-	memset(back, 0, list->count * sizeof(*back));
-	search->stack[depth] = start;
-	search->next[depth++] = tracer->first[start];
-	search->colour[start] = GREY;
-	while (depth) {
-		uint32_t node = search->stack[depth - 1];
-		uint32_t e = search->next[depth - 1]++;
-		uint32_t target;
-
-		if (e >= tracer->first[node + 1]) {
-			search->colour[node] = BLACK;
-			depth--;
-			continue;
-		}
-		target = tracer->local_of[list->items[e].target];
-		if (search->colour[target] == GREY) {
-			back[e] = true;
-			cost += list->items[e].flags & RI_EDGE_EMBEDS ? EMBEDS_COST : 1;
-		} else if (search->colour[target] == WHITE) {
-			search->colour[target] = GREY;
-			search->stack[depth] = target;
-			search->next[depth++] = tracer->first[target];
-		}
-	}
-	return cost;
-}
-
-/* The node with the most edges in the scarcer direction. */
-static uint32_t busiest_node(const struct ri_cycle_tracer *tracer, const edge_list *list)
-{
-	uint32_t *in = ri_calloc(tracer->nodes.count, sizeof(*in));
-	uint32_t best = 0, best_degree = 0;
-
 	for (size_t i = 0; i < list->count; i++)
-		in[tracer->local_of[list->items[i].target]]++;
-	for (uint32_t n = 0; n < tracer->nodes.count; n++) {
-		uint32_t out = tracer->first[n + 1] - tracer->first[n];
-		uint32_t degree = in[n] < out ? in[n] : out;
-
-		if (degree > best_degree) {
-			best = n;
-			best_degree = degree;
-		}
+		edges->is_simple &= !i || items[i].source != items[i - 1].source;
+	edges->is_smallest = ri_loops_choose_edges(&loops, &tracer->steps, is_out);
+	edges->fields = ri_loops_choose_classes(&loops, &tracer->steps, &edges->is_fewest,
+						&edges->field_count);
+	for (size_t i = 0; i < list->count; i++) {
+		list->items[i].is_to_release = is_out[i];
+		edges->release_count += is_out[i];
 	}
-	free(in);
-	return best;
-}
-
-static void choose_release(const struct ri_cycle_tracer *tracer, edge_list *list)
-{
-	size_t count = tracer->nodes.count, best_cost;
-	struct search search = { ri_malloc(count), ri_malloc(count * sizeof(uint32_t)),
-				 ri_malloc(count * sizeof(uint32_t)) };
-	bool *back = ri_malloc(list->count * sizeof(*back));
-	bool *best = ri_malloc(list->count * sizeof(*best));
-
-	best_cost = find_back_edges(tracer, list, &search, busiest_node(tracer, list), best);
-	if (count <= SMALL_NODES && list->count <= SMALL_EDGES)
-		for (uint32_t start = 0; start < count; start++) {
-			size_t cost = find_back_edges(tracer, list, &search, start, back);
-
-			if (cost && cost < best_cost) {
-				best_cost = cost;
-				memcpy(best, back, list->count * sizeof(*best));
-			}
-		}
-	for (size_t i = 0; i < list->count; i++)
-		list->items[i].is_to_release = best[i] && !(list->items[i].flags & RI_EDGE_EMBEDS);
-	free(search.colour);
-	free(search.stack);
-	free(search.next);
-	free(back);
-	free(best);
+	free(items);
+	free(is_out);
 }
 
 struct ri_cycle_edges ri_cycle_trace(struct ri_cycle_tracer *tracer, size_t index)
@@ -278,13 +198,7 @@ struct ri_cycle_edges ri_cycle_trace(struct ri_cycle_tracer *tracer, size_t inde
 
 	collect(tracer, index, &list, &edges.is_cut);
 	drop_dead_ends(tracer, member_count, &list);
-	index_edges(tracer, &list);
-	if (list.count)
-		choose_release(tracer, &list);
-	for (size_t n = 0; n < tracer->nodes.count; n++)
-		edges.is_simple &= tracer->first[n + 1] - tracer->first[n] <= 1;
-	for (size_t i = 0; i < list.count; i++)
-		edges.release_count += list.items[i].is_to_release;
+	choose_release(tracer, &list, &edges);
 	edges.items = list.items;
 	edges.count = list.count;
 	for (size_t n = 0; n < tracer->nodes.count; n++)

@@ -20,6 +20,11 @@ struct ri_cycle_edges {
 	struct ri_cycle_edge *items; /* by source, then as in the census */
 	size_t count;
 	size_t release_count;
+	bool is_smallest;    /* no smaller set of edges breaks every loop */
+	/* holder classes without which no loop is left either, ascending; null: not found */
+	uint32_t *fields;
+	size_t field_count;
+	bool is_fewest;      /* no fewer classes do */
 	bool is_simple;      /* one loop: releasing any one edge breaks it */
 	bool is_cut;         /* too many plain blocks on the way: some edges are left out */
 };

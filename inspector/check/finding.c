@@ -94,6 +94,7 @@ void ri_findings_destroy(struct ri_findings *findings)
 			free(finding->evidence.items[j]);
 		ri_vec_deinit(&finding->evidence);
 		ri_vec_deinit(&finding->also);
+		ri_vec_deinit(&finding->release);
 		ri_vec_deinit(&finding->addrs);
 		free(finding->fingerprint);
 		free(finding->summary);

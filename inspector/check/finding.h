@@ -40,6 +40,9 @@ struct ri_finding {
 	char *summary;           /* one line */
 	RI_VEC(char *) evidence; /* lines; the last one is the command that shows it again */
 	RI_VEC(const char *) also; /* codes of checks that this finding implies, static text */
+	/* cycle: names of the fields, as few as were found, without which no loop is left */
+	RI_VEC(const char *) release;
+	bool release_is_fewest;  /* no fewer do */
 	RI_VEC(uint64_t) addrs;  /* further objects: members of a cycle, the list's two sides */
 };
 

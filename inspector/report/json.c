@@ -17,6 +17,7 @@
 #include "check/check.h"
 #include "check/evidence.h"
 #include "report/records.h"
+#include "report/chain_rows.h"
 #include "report/rows.h"
 #include "report/words.h"
 
@@ -315,6 +316,62 @@ static void add_lists(json_t *record, const struct ri_finding *finding)
 	json_object_set_new(record, "command", text(ri_finding_command(finding)));
 }
 
+/* What hangs on something, by type. */
+static json_t *parts_record(const struct ri_analysis *analysis, const struct ri_chain_part *parts,
+			    size_t count)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < count; i++) {
+		const struct ri_chain_part *part = &parts[i];
+		bool is_held = part->class_index != RI_NONE;
+		json_t *record = json_object();
+
+		json_object_set_new(record, "type",
+				    text(analysis->population->types[part->type].name));
+		json_object_set_new(record, "objects", number(part->count));
+		json_object_set_new(record, "bytes", number(part->bytes));
+		json_object_set_new(record, "leaked",
+				    number(analysis->chains->lost_of_type[part->type]));
+		json_object_set_new(record, "held_in",
+				    is_held ? text(ri_class_name(analysis, part->class_index))
+					    : json_null());
+		json_object_set_new(record, "holders", number(part->class_count));
+		json_object_set_new(record, "other_classes", number(part->class_others));
+		json_array_append_new(list, record);
+	}
+	return list;
+}
+
+static json_t *release_record(const struct ri_finding *finding)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < finding->release.count; i++)
+		json_array_append_new(list, text(finding->release.items[i]));
+	return list;
+}
+
+/* Of leaks: what hangs on the object, and what to release. */
+static void add_chain(json_t *record, const struct ri_analysis *analysis,
+		      const struct ri_finding *finding)
+{
+	bool is_cycle = !strcmp(finding->check->code, "cycle");
+	ri_chain_part_list parts = { 0 };
+
+	if (!analysis->chains || finding->object == RI_NONE ||
+	    (!is_cycle && strcmp(finding->check->code, "unreachable")))
+		return;
+	ri_chains_list_parts(analysis->chains, finding->object, &parts);
+	json_object_set_new(record, "behind", parts_record(analysis, parts.items, parts.count));
+	if (is_cycle) {
+		json_object_set_new(record, "release", release_record(finding));
+		json_object_set_new(record, "release_is_fewest",
+				    json_boolean(finding->release_is_fewest));
+	}
+	ri_vec_deinit(&parts);
+}
+
 static json_t *finding_record(const struct ri_analysis *analysis, const struct ri_finding *finding,
 			      const struct ri_report_options *options)
 {
@@ -336,6 +393,7 @@ static json_t *finding_record(const struct ri_analysis *analysis, const struct r
 			    finding->has_counts ? json_integer(finding->possible) : json_null());
 	json_object_set_new(record, "fingerprint", text(finding->fingerprint));
 	add_lists(record, finding);
+	add_chain(record, analysis, finding);
 	if (finding->object != RI_NONE && options->show_names) {
 		char *name = ri_object_name(analysis, finding->object);
 
@@ -366,6 +424,56 @@ static void write_findings(FILE *stream, const struct ri_analysis *analysis,
 	end_records(&records);
 	begin_member(stream, "findings_left_out");
 	dump(stream, number(left_out));
+}
+
+static json_t *chain_record(const struct ri_analysis *analysis, const struct ri_chain_row *row)
+{
+	const struct ri_chains *chains = analysis->chains;
+	const struct ri_chain *chain = row->chain;
+	const char *type = NULL;
+	json_t *record = json_object(), *addresses = json_array();
+
+	if (!chain->is_plain)
+		type = analysis->population->types[chain->type].name;
+	else if (chain->shape != RI_NONE)
+		type = analysis->shapes->shapes.items[chain->shape].name;
+	for (uint32_t r = 0; r < chain->root_count; r++)
+		json_array_append_new(addresses,
+				      address(ri_report_node_address(
+					      analysis, chains->roots[chain->first_root + r])));
+	json_object_set_new(record, "kind",
+			    json_string(chain->is_plain	   ? "block"
+					: chain->is_cyclic ? "cycle"
+							   : "object"));
+	json_object_set_new(record, "type", text(type));
+	json_object_set_new(record, "roots", number(chain->root_count));
+	json_object_set_new(record, "own", number(chain->own_count));
+	json_object_set_new(record, "own_bytes", number(chain->own_bytes));
+	json_object_set_new(record, "sure", number(row->sure));
+	json_object_set_new(record, "unchecked", number(row->unchecked));
+	json_object_set_new(record, "release",
+			    row->release ? release_record(row->release) : json_null());
+	json_object_set_new(record, "behind",
+			    parts_record(analysis, &chains->parts.items[chain->first_part],
+					 chain->part_count));
+	json_object_set_new(record, "blocks", number(chain->plain_count));
+	json_object_set_new(record, "blocks_bytes", number(chain->plain_bytes));
+	json_object_set_new(record, "addresses", addresses);
+	return record;
+}
+
+static void write_chains(FILE *stream, const struct ri_analysis *analysis,
+			 const struct ri_report_options *options)
+{
+	struct records records = begin_records(stream, "chains");
+	size_t count;
+	struct ri_chain_row *rows = ri_report_chain_rows(analysis, &count);
+
+	for (size_t c = 0; c < count; c++)
+		if (ri_report_wants_chain(analysis, options, rows[c].chain))
+			add_record(&records, chain_record(analysis, &rows[c]));
+	end_records(&records);
+	free(rows);
 }
 
 static void write_stages(FILE *stream, const struct ri_analysis *analysis)
@@ -426,6 +534,8 @@ static void write_check(FILE *stream, const struct ri_analysis *analysis,
 		write_groups(stream, analysis, options);
 	}
 	write_findings(stream, analysis, options);
+	if (!options->is_quiet)
+		write_chains(stream, analysis, options);
 	if (options->is_verbose)
 		write_stages(stream, analysis);
 	begin_member(stream, "verdict");

@@ -12,6 +12,7 @@
 
 #include "base/memory.h"
 #include "check/evidence.h"
+#include "report/chain_rows.h"
 #include "report/rows.h"
 #include "report/words.h"
 
@@ -433,6 +434,8 @@ static void write_check(FILE *stream, const struct ri_analysis *analysis,
 		}
 	}
 	ri_text_write_findings(stream, analysis, options);
+	if (!options->is_quiet)
+		ri_text_write_chains(stream, analysis, options);
 	write_verdict(stream, analysis, options);
 }
 

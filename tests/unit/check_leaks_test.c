@@ -24,7 +24,7 @@ static void test_unreachable(void **state)
 	assert_int_equal(f->addr, world_addr(2));
 	assert_true(finding_implies(f, "surplus"));
 	assert_true(finding_says(f, "2 more objects hang on it, 128 bytes"));
-	assert_true(finding_says(f, "of these 1 session"));
+	assert_true(finding_says(f, "of these 1 session, in conn.session"));
 	assert_true(finding_says(f, "it is in no group, and nothing tells one"));
 	assert_true(finding_says(f, "nothing that was searched holds it"));
 	assert_string_equal(finding_last(f), "why 0x12000");
@@ -297,6 +297,42 @@ static void test_parent_and_children(void **state)
 	world_destroy(w);
 }
 
+static void test_chains_keep_what_is_shared(void **state)
+{
+	struct world *w = world_create();
+	const struct ri_chain *chain;
+	ri_chain_part_list parts = { 0 };
+
+	(void)state;
+	/* 2 and 3 are lost and hold 5; 3 alone holds 4, and that 6. */
+	for (uint32_t o = 2; o < 7; o++) {
+		world_drop(w, o);
+		world_leak(w, o, o == 2 ? 2 : 3);
+	}
+	w->graph.leak_root[5] = 2;
+	world_hold(w, 2, 5, CLASS_SESSION, 0);
+	world_hold(w, 3, 5, CLASS_SESSION, 0);
+	world_hold(w, 3, 4, CLASS_PEER, 0);
+	world_hold(w, 4, 6, CLASS_PEER, 0);
+	w->population.objects[5].type = 1;
+	world_check(w);
+	assert_int_equal(w->analysis.chains->count, 1);
+	chain = &w->analysis.chains->items[0];
+	assert_int_equal(chain->root_count, 2);
+	assert_int_equal(chain->own_count, 2);
+	assert_int_equal(chain->part_count, 2);
+	ri_chains_list_parts(w->analysis.chains, 2, &parts);
+	assert_int_equal(parts.count, 0);
+	ri_chains_list_parts(w->analysis.chains, 3, &parts);
+	assert_int_equal(parts.count, 1);
+	assert_int_equal(parts.items[0].count, 2);
+	assert_int_equal(parts.items[0].class_count, 2);
+	assert_int_equal(ri_chains_measure(w->analysis.chains, 4).object_count, 1);
+	assert_int_equal(ri_chains_measure(w->analysis.chains, 0).object_count, 0);
+	ri_vec_deinit(&parts);
+	world_destroy(w);
+}
+
 static void test_two_loops_share_one_field(void **state)
 {
 	struct world *w = world_create();
@@ -313,6 +349,7 @@ static void test_two_loops_share_one_field(void **state)
 	world_check(w);
 	f = world_only(w, "cycle");
 	assert_true(finding_says(f, "releasing 1 of these fields"));
+	assert_true(finding_says(f, "without conn.session there is no loop; no fewer fields do"));
 	assert_string_equal(f->evidence.items[f->evidence.count - 2],
 			    "conn 0x12000 holds conn 0x13000 in conn.session");
 	world_destroy(w);
@@ -552,6 +589,7 @@ int main(void)
 		cmocka_unit_test(test_leak_outside_of_blocks),
 		cmocka_unit_test(test_simple_cycle),
 		cmocka_unit_test(test_parent_and_children),
+		cmocka_unit_test(test_chains_keep_what_is_shared),
 		cmocka_unit_test(test_two_loops_share_one_field),
 		cmocka_unit_test(test_cycle_through_a_plain_block),
 		cmocka_unit_test(test_object_that_holds_itself),

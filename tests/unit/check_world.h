@@ -344,6 +344,7 @@ static inline void world_destroy(struct world *w)
 	free(w->population.member_of_first);
 	free(w->population.member_of);
 	free(w->heap.blocks);
+	ri_chains_destroy(w->analysis.chains);
 	free(w->graph.reach);
 	free(w->graph.leak_root);
 	ri_span_index_destroy(w->population.index);
@@ -377,6 +378,9 @@ static inline void world_destroy(struct world *w)
 static inline void world_check(struct world *w)
 {
 	world_seal(w);
+	ri_chains_destroy(w->analysis.chains);
+	w->analysis.chains =
+		ri_chains_create(&w->holders, &w->population, &w->heap, &w->graph);
 	for (size_t i = 0; ri_checks[i]; i++)
 		ri_checks[i]->run(ri_checks[i], &w->analysis, &w->findings);
 	ri_findings_sort(&w->findings);
