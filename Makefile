@@ -179,6 +179,7 @@ check_steps = \
 	'gdb=bash tests/run-gdb $(BUILD)' \
 	'bad-input=bash tests/bad-input.sh $(BUILD)' \
 	'corrupt=bash tests/corrupt.sh $(BUILD)' \
+	'hostile=CC="$(CC)" bash tests/hostile.sh $(BUILD)' \
 	'fuzz=bash tests/fuzz.sh $(BUILD) 0' \
 	'dwarf=bash tests/run-dwarf $(BUILD)' \
 	'memory=CC="$(CC)" bash tests/run-memory $(BUILD)' \

@@ -382,6 +382,13 @@ else
 	skip "no seccomp in this build or kernel"
 fi
 misused "auto, never or require" "$refinspect" --confine=maybe core
+# what is asked for and not to be had is an error, never left out
+if [ $loose = no ]; then
+	refused "cannot be confined: not under valgrind" \
+		valgrind -q "$refinspect" --confine=require core
+else
+	skip "valgrind does not run a sanitizer's build"
+fi
 misused "takes a size" "$refinspect" --max-memory=much core
 misused "takes a size" "$refinspect" --max-memory=1T core
 misused "takes a size" "$refinspect" --max-memory=-1 core

@@ -32,17 +32,12 @@ static struct ri_gap *find(struct ri_gaps *gaps, const char *stage, const char *
 	return NULL;
 }
 
-void ri_gaps_add(struct ri_gaps *gaps, enum ri_gap_weight weight, const char *stage,
-		 const char *format, ...)
+/* Takes the message. */
+static void add(struct ri_gaps *gaps, enum ri_gap_weight weight, const char *stage, char *message,
+		uint64_t count)
 {
-	struct ri_gap *gap;
-	va_list args;
-	char *message;
+	struct ri_gap *gap = find(gaps, stage, message);
 
-	va_start(args, format);
-	message = ri_vformat(format, args);
-	va_end(args);
-	gap = find(gaps, stage, message);
 	if (!gap && gaps->count >= MAX_DISTINCT) {
 		free(message);
 		message = ri_strdup("further gaps, not listed one by one");
@@ -57,7 +52,19 @@ void ri_gaps_add(struct ri_gaps *gaps, enum ri_gap_weight weight, const char *st
 	}
 	if (weight > gap->weight)
 		gap->weight = weight;
-	gap->count++;
+	gap->count += count;
+}
+
+void ri_gaps_add(struct ri_gaps *gaps, enum ri_gap_weight weight, const char *stage,
+		 const char *format, ...)
+{
+	va_list args;
+	char *message;
+
+	va_start(args, format);
+	message = ri_vformat(format, args);
+	va_end(args);
+	add(gaps, weight, stage, message, 1);
 }
 
 void ri_gaps_move(struct ri_gaps *gaps, struct ri_gaps *from)
@@ -65,8 +72,7 @@ void ri_gaps_move(struct ri_gaps *gaps, struct ri_gaps *from)
 	for (size_t i = 0; i < from->count; i++) {
 		const struct ri_gap *gap = &from->items[i];
 
-		for (uint64_t n = 0; n < gap->count; n++)
-			ri_gaps_add(gaps, gap->weight, gap->stage, "%s", gap->message);
+		add(gaps, gap->weight, gap->stage, ri_strdup(gap->message), gap->count);
 	}
 	ri_gaps_deinit(from);
 	ri_gaps_init(from);

@@ -20,6 +20,7 @@
 #include "check/cause.h"
 #include "check/check.h"
 #include "check/exits.h"
+#include "check/flux.h"
 #include "check/group_inference.h"
 #include "check/verdict.h"
 #include "debug/locals.h"
@@ -360,10 +361,16 @@ static void run_checks(struct ri_analysis *analysis)
 }
 
 /* What was found by shape and takes no part all the same. */
-static void tell_left_out(const struct ri_inference *inference, bool is_all, struct ri_gaps *gaps)
+static void tell_left_out(const struct ri_inference *inference, struct ri_types *types, bool is_all,
+			  struct ri_gaps *gaps)
 {
 	size_t beyond = ri_inference_beyond(inference, is_all);
+	size_t links = ri_inference_links_beyond(inference, types, is_all);
 
+	if (links)
+		ri_gaps_add(gaps, RI_GAP_MATTERS, "profile",
+			    "%zu links between free objects are more than a profile takes; they "
+			    "may pass for owners", links);
 	if (beyond)
 		ri_gaps_add(gaps, RI_GAP_MATTERS, "profile",
 			    "%zu types that look counted are more than a profile takes; their "
@@ -417,7 +424,7 @@ static void bind_profiles(struct ri_analysis *analysis, const struct ri_analysis
 		bind(analysis, &gaps);
 		end_stage(analysis, "layout", since);
 	}
-	tell_left_out(analysis->inference, infer.is_all, &gaps);
+	tell_left_out(analysis->inference, analysis->types, infer.is_all, &gaps);
 	ri_gaps_move(&analysis->gaps, &gaps);
 }
 
@@ -480,6 +487,7 @@ void ri_analysis_run(struct ri_analysis *analysis, unsigned thread_count)
 	ri_types_use_frames(analysis->types, analysis->unwind);
 	end_stage(analysis, "unwind", &since);
 	take_census(analysis, thread_count, &since);
+	analysis->lock_owners = ri_lock_owners_create(analysis->target);
 	run_checks(analysis);
 	end_stage(analysis, "checks", &since);
 }
@@ -502,6 +510,7 @@ void ri_analysis_destroy(struct ri_analysis *analysis)
 		return;
 	ri_findings_destroy(analysis->findings);
 	free(analysis->causes);
+	ri_lock_owners_destroy(analysis->lock_owners);
 	ri_lost_destroy(analysis->lost);
 	drop_census(analysis);
 	ri_heap_destroy(analysis->heap);

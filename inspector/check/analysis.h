@@ -87,6 +87,7 @@ struct ri_analysis {
 	struct ri_graph *graph;
 	struct ri_chains *chains; /* what hangs on what of the unreachable; or null */
 	struct ri_lost *lost;    /* what may be lost objects; null: not looked for */
+	struct ri_lock_owners *lock_owners; /* check/flux.h; null: no lock is considered */
 	uint8_t *causes;         /* per object, see check/cause.h; null: found when asked for */
 	struct ri_findings *findings;
 	struct ri_stage_time stages[RI_STAGE_MAX];

@@ -28,7 +28,7 @@
 #define FRAME_BYTES 256       /* read above the stack pointer without a frame pointer */
 #define FRAME_MAX_BYTES 4096  /* a frame pointer farther away is none */
 #define LINK_BYTES 16
-#define MATCHES_MAX 256       /* of one thing: more threads than that are not looked at */
+#define MATCHES_MAX 64        /* of one thing: more threads than that are not looked at */
 #define THINGS_MAX 32
 #define GROUPS_MAX 8          /* of an object: memberships whose locks are looked at */
 
@@ -151,14 +151,15 @@ struct ri_flux_thing ri_flux_link(const struct ri_analysis *analysis, uint64_t a
 	return (struct ri_flux_thing){ addr, addr ? addr + LINK_BYTES : 0 };
 }
 
-static size_t first_word(const struct ri_flux *flux, uint64_t value)
+/* The first of words[0 .. count) that is not below `value`. */
+static size_t first_word(const struct flux_word *words, size_t count, uint64_t value)
 {
-	size_t low = 0, high = flux->words.count;
+	size_t low = 0, high = count;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (flux->words.items[middle].value < value)
+		if (words[middle].value < value)
 			low = middle + 1;
 		else
 			high = middle;
@@ -169,7 +170,7 @@ static size_t first_word(const struct ri_flux *flux, uint64_t value)
 static bool points_into(const struct ri_flux *flux, const struct ri_flux_thing *thing,
 			uint32_t thread)
 {
-	size_t i = first_word(flux, thing->start);
+	size_t i = first_word(flux->words.items, flux->words.count, thing->start);
 
 	for (size_t n = 0; n < MATCHES_MAX && i < flux->words.count &&
 			   flux->words.items[i].value < thing->end;
@@ -207,7 +208,7 @@ static const struct ri_thread *find_thread(const struct ri_analysis *analysis,
 	if (thing_count > THINGS_MAX)
 		thing_count = THINGS_MAX;
 	for (size_t t = 0; t < thing_count; t++) {
-		size_t i = first_word(flux, things[t].start);
+		size_t i = first_word(flux->words.items, flux->words.count, things[t].start);
 
 		for (size_t n = 0; n < MATCHES_MAX && i < flux->words.count &&
 				   flux->words.items[i].value < things[t].end;
@@ -221,26 +222,57 @@ static const struct ri_thread *find_thread(const struct ri_analysis *analysis,
 	return NULL;
 }
 
-/* The thread that a lock's owner field names, or null. */
-static const struct ri_thread *find_owner(const struct ri_analysis *analysis, uint64_t base,
-					  const struct ri_field *lock_owner)
-{
-	const struct ri_target *target = analysis->target;
-	int64_t value;
+/* What a lock's owner field holds where a thread has it, once per thread and way. */
+struct ri_lock_owners {
+	RI_VEC(struct flux_word) words; /* ascending */
+};
 
-	if (!target || !target->image ||
-	    !ri_field_read(target->image, base, lock_owner, &value) || !value)
-		return NULL;
+struct ri_lock_owners *ri_lock_owners_create(const struct ri_target *target)
+{
+	struct ri_lock_owners *owners = ri_calloc(1, sizeof(*owners));
+
 	for (size_t i = 0; i < target->thread_count; i++) {
 		const struct ri_thread *thread = &target->threads[i];
 
-		if (!has_faulted(target, i) &&
-		    (value == thread->tid ||
-		     (thread->has_registers &&
-		      (uint64_t)value == thread->registers[RI_REG_FS_BASE])))
-			return thread;
+		if (has_faulted(target, i))
+			continue;
+		*ri_push(&owners->words) =
+			(struct flux_word){ (uint64_t)(int64_t)thread->tid, (uint32_t)i };
+		if (thread->has_registers)
+			*ri_push(&owners->words) = (struct flux_word){
+				thread->registers[RI_REG_FS_BASE], (uint32_t)i
+			};
 	}
-	return NULL;
+	if (owners->words.count)
+		qsort(owners->words.items, owners->words.count, sizeof(*owners->words.items),
+		      compare_words);
+	return owners;
+}
+
+void ri_lock_owners_destroy(struct ri_lock_owners *owners)
+{
+	if (!owners)
+		return;
+	ri_vec_deinit(&owners->words);
+	free(owners);
+}
+
+/* The thread that a lock's owner field names, the first of several; or null. */
+static const struct ri_thread *find_owner(const struct ri_analysis *analysis, uint64_t base,
+					  const struct ri_field *lock_owner)
+{
+	const struct ri_lock_owners *owners = analysis->lock_owners;
+	const struct ri_target *target = analysis->target;
+	int64_t value;
+	size_t i;
+
+	if (!owners || !target || !target->image ||
+	    !ri_field_read(target->image, base, lock_owner, &value) || !value)
+		return NULL;
+	i = first_word(owners->words.items, owners->words.count, (uint64_t)value);
+	return i < owners->words.count && owners->words.items[i].value == (uint64_t)value
+		       ? &target->threads[owners->words.items[i].thread]
+		       : NULL;
 }
 
 static const struct ri_thread *find_group_owner(const struct ri_analysis *analysis, uint32_t group)

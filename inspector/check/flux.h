@@ -35,6 +35,11 @@ void ri_finding_consider_flux(struct ri_finding *finding, const struct ri_analys
 			      const struct ri_flux *flux, const struct ri_flux_thing *things,
 			      size_t thing_count, size_t least, uint32_t group, uint32_t object);
 
+/* The threads by what names them as a lock's owner, for the analysis (analysis->lock_owners;
+ * without it locks are not considered); to be destroyed. */
+struct ri_lock_owners *ri_lock_owners_create(const struct ri_target *target);
+void ri_lock_owners_destroy(struct ri_lock_owners *owners);
+
 /* The same by the locks alone: of the finding's group and of its object. */
 void ri_finding_consider_lock(struct ri_finding *finding, const struct ri_analysis *analysis);
 

@@ -203,22 +203,6 @@ static bool is_certain(const struct ri_edge *edge)
 	return !(edge->flags & (RI_EDGE_POSSIBLE | RI_EDGE_BORROWS | RI_EDGE_LINK | RI_EDGE_EMBEDS));
 }
 
-/* Whether the counts of the type's objects say that holders of the class own. */
-static bool is_taught(const struct ri_ownership *ownership, uint32_t type, uint32_t class_index)
-{
-	const struct ri_learned_type *learned = ri_ownership_find(ownership, type);
-
-	for (uint32_t k = 0; learned && k < learned->class_count; k++) {
-		const struct ri_learned_class *class =
-			&ownership->classes.items[learned->class_first + k];
-
-		if (class->holder_class == class_index && !class->target_offset &&
-		    !class->fit.is_rare && !class->fit.is_undecided && class->fit.weight)
-			return true;
-	}
-	return false;
-}
-
 /* Whether the holder is an object of the same type: free objects may be chained like others. */
 static bool is_chain(const struct ri_analysis *analysis, uint64_t edge, uint32_t type)
 {
@@ -240,7 +224,7 @@ bool ri_object_has_taught_owner(const struct ri_analysis *analysis, uint32_t obj
 
 		if (is_certain(edge) && !(edge->flags & RI_EDGE_UNTYPED) &&
 		    !is_chain(analysis, holders->in_edges[i], type) &&
-		    is_taught(analysis->ownership, type, edge->class_index))
+		    ri_ownership_is_owning(analysis->ownership, type, edge->class_index))
 			return true;
 	}
 	return false;
@@ -254,7 +238,7 @@ static bool is_taught_member(const struct ri_analysis *analysis, const struct ri
 	enum ri_class_kind kind = analysis->shapes->classes.items[edge->class_index].kind;
 
 	return (kind == RI_CLASS_FIELD || kind == RI_CLASS_PLAIN_FIELD) && analysis->ownership &&
-	       is_taught(analysis->ownership, type, edge->class_index);
+	       ri_ownership_is_owning(analysis->ownership, type, edge->class_index);
 }
 
 int64_t ri_object_untyped_owners(const struct ri_analysis *analysis, uint32_t object)

@@ -411,8 +411,12 @@ struct ri_error *ri_confine(enum ri_confine_mode mode, unsigned flags)
 	bool is_required = mode == RI_CONFINE_REQUIRE;
 	int failed = 0;
 
-	if (mode == RI_CONFINE_NEVER || RUNNING_ON_VALGRIND)
+	if (mode == RI_CONFINE_NEVER)
 		return NULL;
+	if (RUNNING_ON_VALGRIND)
+		return is_required ? ri_error_create(RI_ERROR_INPUT, "the analysis cannot be "
+						     "confined: not under valgrind")
+				   : NULL;
 	if (!(flags & RI_CONFINE_SEES_PROCESSES))
 		failed = restrict_files(landlock_abi());
 	if (failed && is_required)

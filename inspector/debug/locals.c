@@ -2,8 +2,8 @@
 /*
  * Variables of frames: see locals.h.
  *
- * The function around a frame's pc is looked for in the unit whose ranges have the pc,
- * and its variables are listed once per pc, those of inlined functions and of nested
+ * The function around a frame's pc is looked for among those of the unit whose ranges have
+ * the pc (listed once per unit), and its variables are listed once per pc, those of inlined functions and of nested
  * blocks included.  A location is understood if it is a constant distance from the
  * frame base, from the canonical frame address or from a register that the unwinding
  * knows; location lists are asked for the pc.  Everything else (registers, entry values,
@@ -25,9 +25,10 @@
  *   the frame is a caller's, between whose instructions control is nowhere else, and was
  *   found by call frame information, not by guess.
  *
- * Cost: the units' ranges once per module with frames, a walk over one unit's functions
- * and one function's insides per different pc; both bounded.  Blind spots: units in .dwo
- * files, variables in registers.
+ * Cost: the units' ranges once per module with frames, one walk over the functions of each
+ * unit with frames, one over a function's insides per different pc; each bounded, and the
+ * sum too: frames beyond have no variables.  Blind spots: units in .dwo files, variables in
+ * registers.
  */
 #include "debug/locals.h"
 
@@ -38,7 +39,8 @@
 #include "debug/modules_private.h"
 
 #define DEPTH_MAX 32
-#define DIES_MAX 200000         /* that are looked at for one pc */
+#define DIES_MAX 200000         /* that are looked at for one pc, or in one unit */
+#define ALL_DIES_MAX 20000000   /* for all of them */
 #define UNIT_RANGES_MAX 1000000 /* per module */
 #define FUNCTIONS_MAX 20000     /* different pcs */
 #define VARIABLES_MAX 4096      /* of a function that are kept */
@@ -73,6 +75,11 @@ struct unit_range {
 	struct ri_die unit;
 };
 
+/* The functions of one unit, by their ranges; of what overlaps the first one in the DWARF. */
+struct unit_functions {
+	RI_VEC(struct unit_range) ranges; /* ascending by start; `unit` is the function's DIE */
+};
+
 struct unit_ranges {
 	bool is_listed;
 	RI_VEC(struct unit_range) ranges; /* ascending by start */
@@ -83,6 +90,9 @@ struct ri_locals {
 	struct unit_ranges *units;     /* per module */
 	struct ri_die_map *of_pc;      /* pc -> struct function */
 	RI_VEC(struct function *) functions;
+	struct ri_die_map *of_unit;    /* unit's DIE -> struct unit_functions */
+	RI_VEC(struct unit_functions *) listed_units;
+	size_t dies;                   /* looked at so far */
 };
 
 /* The listing of one function's variables. */
@@ -102,7 +112,10 @@ static int compare_ranges(const void *a, const void *b)
 {
 	const struct unit_range *x = a, *y = b;
 
-	return x->start < y->start ? -1 : x->start > y->start;
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	return (const char *)x->unit.addr < (const char *)y->unit.addr ? -1
+		: (const char *)x->unit.addr > (const char *)y->unit.addr;
 }
 
 static void list_units(const struct ri_module_state *state, struct unit_ranges *units)
@@ -128,21 +141,22 @@ static void list_units(const struct ri_module_state *state, struct unit_ranges *
 		      compare_ranges);
 }
 
-static bool find_unit(const struct unit_ranges *units, uint64_t pc, Dwarf_Die *ret)
+/* The DIE of the range with the pc among ranges[0 .. count), which ascend by start. */
+static bool find_range(const struct unit_range *ranges, size_t count, uint64_t pc, Dwarf_Die *ret)
 {
-	size_t low = 0, high = units->ranges.count;
+	size_t low = 0, high = count;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (units->ranges.items[middle].start <= pc)
+		if (ranges[middle].start <= pc)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	if (!low || pc >= units->ranges.items[low - 1].end)
+	if (!low || pc >= ranges[low - 1].end)
 		return false;
-	*ret = ri_die_open(units->ranges.items[low - 1].unit);
+	*ret = ri_die_open(ranges[low - 1].unit);
 	return true;
 }
 
@@ -289,32 +303,60 @@ static void list_variables(struct listing *listing, Dwarf_Die *parent, bool is_l
 	}
 }
 
-/* The function that has the pc, outside of any other one. */
-static bool find_function(struct listing *listing, Dwarf_Die *parent, int depth, Dwarf_Die *ret)
+static void add_function_ranges(struct unit_functions *functions, Dwarf_Die *die)
+{
+	Dwarf_Addr base, start, end;
+	ptrdiff_t at = 0;
+
+	while (functions->ranges.count < DIES_MAX &&
+	       (at = dwarf_ranges(die, at, &base, &start, &end)) > 0)
+		if (start < end)
+			*ri_push(&functions->ranges) =
+				(struct unit_range){ start, end, ri_die_of(die) };
+}
+
+/* The functions below `parent`, outside of one another. */
+static void list_functions(struct unit_functions *functions, Dwarf_Die *parent, int depth,
+			   size_t *dies)
 {
 	Dwarf_Die child;
 
-	for (bool ok = ri_die_next_child(parent, true, &child); ok && listing->dies < DIES_MAX;
+	for (bool ok = ri_die_next_child(parent, true, &child); ok && *dies < DIES_MAX;
 	     ok = ri_die_next_child(parent, false, &child)) {
-		listing->dies++;
+		++*dies;
 		switch (dwarf_tag(&child)) {
 		case DW_TAG_subprogram:
-			if (dwarf_haspc(&child, listing->pc) != 1)
-				break;
-			*ret = child;
-			return true;
+			add_function_ranges(functions, &child);
+			break;
 		case DW_TAG_namespace:
 		case DW_TAG_module:
 		case DW_TAG_structure_type:
 		case DW_TAG_class_type:
-			if (depth < DEPTH_MAX && find_function(listing, &child, depth + 1, ret))
-				return true;
+			if (depth < DEPTH_MAX)
+				list_functions(functions, &child, depth + 1, dies);
 			break;
 		default:
 			break;
 		}
 	}
-	return false;
+}
+
+static const struct unit_functions *functions_of(struct ri_locals *locals, Dwarf_Die *unit)
+{
+	struct unit_functions *functions = ri_die_map_find(locals->of_unit, unit->addr);
+	size_t dies = 0;
+
+	if (functions)
+		return functions;
+	functions = ri_calloc(1, sizeof(*functions));
+	*ri_push(&locals->listed_units) = functions;
+	ri_die_map_put(locals->of_unit, unit->addr, functions);
+	list_functions(functions, unit, 0, &dies);
+	locals->dies += dies;
+	if (functions->ranges.count)
+		qsort(functions->ranges.items, functions->ranges.count,
+		      sizeof(*functions->ranges.items), compare_ranges);
+	return functions;
 }
 
 static void list_function(struct ri_types *types, struct function *function, uint64_t pc)
@@ -323,20 +365,22 @@ static void list_function(struct ri_types *types, struct function *function, uin
 	struct ri_module_state *state = &modules->states[function->module];
 	struct unit_ranges *units = &types->locals->units[function->module];
 	struct listing listing = { .function = function, .pc = pc - state->dwarf_bias };
+	const struct unit_functions *functions;
 	Dwarf_Die unit, subprogram;
 	bool is_single;
 
 	if (!units->is_listed)
 		list_units(state, units);
-	if (!find_unit(units, listing.pc, &unit))
+	if (!find_range(units->ranges.items, units->ranges.count, listing.pc, &unit))
 		return;
 	listing.is_plain = is_unoptimized_c(&unit);
-	if (!find_function(&listing, &unit, 0, &subprogram))
+	functions = functions_of(types->locals, &unit);
+	if (!find_range(functions->ranges.items, functions->ranges.count, listing.pc, &subprogram))
 		return;
 	listing.frame_base = read_place(&subprogram, DW_AT_frame_base, listing.pc, NULL, &is_single);
 	listing.is_plain = listing.is_plain && is_single && listing.frame_base.base == BASE_CFA;
-	listing.dies = 0;
 	list_variables(&listing, &subprogram, true, 0);
+	types->locals->dies += listing.dies;
 	function->is_plain = listing.is_plain;
 }
 
@@ -356,7 +400,8 @@ static const struct function *function_of(struct ri_types *types, const struct r
 	if (function)
 		return function;
 	module = ri_modules_find(modules, pc);
-	if (!module || !module->has_dwarf || locals->functions.count >= FUNCTIONS_MAX)
+	if (!module || !module->has_dwarf || locals->functions.count >= FUNCTIONS_MAX ||
+	    locals->dies >= ALL_DIES_MAX)
 		return NULL;
 	function = ri_calloc(1, sizeof(*function));
 	function->module = (uint32_t)ri_modules_index(modules, module);
@@ -471,6 +516,7 @@ void ri_types_use_frames(struct ri_types *types, const struct ri_unwind *unwind)
 	types->locals->units = ri_calloc(types->names.modules->count,
 					 sizeof(*types->locals->units));
 	types->locals->of_pc = ri_die_map_create();
+	types->locals->of_unit = ri_die_map_create();
 }
 
 void ri_locals_deinit(struct ri_types *types)
@@ -487,6 +533,12 @@ void ri_locals_deinit(struct ri_types *types)
 	for (size_t i = 0; i < types->names.modules->count; i++)
 		ri_vec_deinit(&locals->units[i].ranges);
 	free(locals->units);
+	for (size_t i = 0; i < locals->listed_units.count; i++) {
+		ri_vec_deinit(&locals->listed_units.items[i]->ranges);
+		free(locals->listed_units.items[i]);
+	}
+	ri_vec_deinit(&locals->listed_units);
+	ri_die_map_destroy(locals->of_unit);
 	ri_die_map_destroy(locals->of_pc);
 	free(locals);
 	types->locals = NULL;

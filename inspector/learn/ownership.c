@@ -229,6 +229,9 @@ static bool split_containers(struct pupil *pupil)
 	}
 	free(holders_of);
 	ri_vec_deinit(&suspects);
+	if (pupil->splits.count)
+		qsort(pupil->splits.items, pupil->splits.count, sizeof(*pupil->splits.items),
+		      ri_rows_compare_splits);
 	return pupil->splits.count > before;
 }
 
@@ -413,6 +416,30 @@ static int8_t find_bias(const struct pupil *pupil)
 	return other * 20 >= objects * 17 ? -1 : 0;
 }
 
+static int by_number(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static void keep_owning(struct ri_ownership *ownership, struct ri_learned_type *type)
+{
+	type->owning_first = (uint32_t)ownership->owning.count;
+	for (uint32_t k = 0; k < type->class_count; k++) {
+		const struct ri_learned_class *class =
+			&ownership->classes.items[type->class_first + k];
+
+		if (!class->target_offset && !class->fit.is_rare && !class->fit.is_undecided &&
+		    class->fit.weight)
+			*ri_push(&ownership->owning) = class->holder_class;
+	}
+	type->owning_count = (uint32_t)ownership->owning.count - type->owning_first;
+	if (type->owning_count)
+		qsort(&ownership->owning.items[type->owning_first], type->owning_count,
+		      sizeof(*ownership->owning.items), by_number);
+}
+
 static void learn_type(struct ri_ownership *ownership, const struct ri_ownership_input *input,
 		       uint32_t t, enum ri_ownership_wish wish, const uint32_t *objects,
 		       size_t object_count)
@@ -433,6 +460,7 @@ static void learn_type(struct ri_ownership *ownership, const struct ri_ownership
 			apply_to_object(&pupil, type.state, i, range);
 	}
 	keep_classes(ownership, &pupil, &type);
+	keep_owning(ownership, &type);
 	*ri_push(&ownership->types) = type;
 	drop_fit(&pupil);
 	ri_vec_deinit(&pupil.splits);
@@ -476,6 +504,7 @@ void ri_ownership_destroy(struct ri_ownership *ownership)
 		return;
 	ri_vec_deinit(&ownership->types);
 	ri_vec_deinit(&ownership->classes);
+	ri_vec_deinit(&ownership->owning);
 	free(ownership->ranges);
 	free(ownership);
 }
@@ -494,4 +523,14 @@ const struct ri_learned_type *ri_ownership_find(const struct ri_ownership *owner
 		       ? bsearch(&type, ownership->types.items, ownership->types.count,
 				 sizeof(*ownership->types.items), by_type)
 		       : NULL;
+}
+
+bool ri_ownership_is_owning(const struct ri_ownership *ownership, uint32_t type,
+			    uint32_t holder_class)
+{
+	const struct ri_learned_type *learned = ri_ownership_find(ownership, type);
+
+	return learned && learned->owning_count &&
+	       bsearch(&holder_class, &ownership->owning.items[learned->owning_first],
+		       learned->owning_count, sizeof(*ownership->owning.items), by_number);
 }

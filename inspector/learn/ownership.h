@@ -41,12 +41,15 @@ struct ri_learned_type {
 				  * stand they do not; 0: nothing has.  The rest is said without it */
 	struct ri_fit_result result;
 	uint32_t class_first, class_count; /* classes[first .. first + count), by name */
+	uint32_t owning_first, owning_count; /* owning[first .. first + count), ascending */
 	uint64_t surplus, deficit, undecided; /* objects; the rest are as their holders say */
 };
 
 struct ri_ownership {
 	RI_VEC(struct ri_learned_type) types; /* ascending by type */
 	RI_VEC(struct ri_learned_class) classes;
+	/* holder classes that own for certain where they point at the object itself */
+	RI_VEC(uint32_t) owning;
 	/* per object what its holders are worth, [low, high]; high < low: not judged */
 	struct ri_fit_range *ranges;
 	size_t object_count;
@@ -81,5 +84,10 @@ void ri_ownership_destroy(struct ri_ownership *ownership);
 /* The learned type of `type`, or null. */
 const struct ri_learned_type *ri_ownership_find(const struct ri_ownership *ownership,
 						uint32_t type);
+
+/* Whether the counts of the type's objects say that holders of the class (index into
+ * shapes->classes) own.  A binary search. */
+bool ri_ownership_is_owning(const struct ri_ownership *ownership, uint32_t type,
+			    uint32_t holder_class);
 
 #endif

@@ -39,14 +39,33 @@ bool ri_rows_is_judged(const struct ri_population *population, uint32_t o)
 	       object->count < COUNT_MAX && object->count > -COUNT_MAX;
 }
 
+int ri_rows_compare_splits(const void *a, const void *b)
+{
+	const struct ri_rows_split *x = a, *y = b;
+
+	if (x->holder_class != y->holder_class)
+		return x->holder_class < y->holder_class ? -1 : 1;
+	return x->container < y->container ? -1 : x->container > y->container;
+}
+
 /* Whether that container is split off its class; RI_NONE: whether any is. */
 static bool is_split(const ri_rows_splits *splits, uint32_t holder_class, uint32_t container)
 {
-	for (size_t i = 0; i < splits->count; i++)
-		if (splits->items[i].holder_class == holder_class &&
-		    (container == RI_NONE || splits->items[i].container == container))
-			return true;
-	return false;
+	const struct ri_rows_split key = { holder_class, container == RI_NONE ? 0 : container };
+	const struct ri_rows_split *found;
+	size_t low = 0, high = splits->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (ri_rows_compare_splits(&splits->items[middle], &key) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	found = low < splits->count ? &splits->items[low] : NULL;
+	return found && found->holder_class == holder_class &&
+	       (container == RI_NONE || found->container == container);
 }
 
 /* Where the edge's word points, from the object's P. */

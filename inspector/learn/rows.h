@@ -18,7 +18,10 @@ struct ri_rows_split {
 	uint32_t holder_class, container;
 };
 
+/* Ascending by ri_rows_compare_splits(): class, then container. */
 typedef RI_VEC(struct ri_rows_split) ri_rows_splits;
+
+int ri_rows_compare_splits(const void *a, const void *b); /* for qsort() */
 
 struct ri_rows {
 	RI_VEC(struct ri_rows_key) classes; /* by name, container, offset */

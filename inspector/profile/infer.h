@@ -103,6 +103,11 @@ bool ri_inferred_is_in_force(const struct ri_inferred_type *type, bool is_all);
 /* How many types in force are more than the profile takes. */
 size_t ri_inference_beyond(const struct ri_inference *inference, bool is_all);
 
+/* How many holder classes, of words that chain free objects of these types, are more than the
+ * profile takes: they pass for words like any. */
+size_t ri_inference_links_beyond(const struct ri_inference *inference, struct ri_types *types,
+				 bool is_all);
+
 struct ri_inferred_groups;
 
 /*

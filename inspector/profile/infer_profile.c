@@ -25,6 +25,7 @@ struct text {
 struct writing {
 	struct text *out;
 	size_t count;            /* of possible classes */
+	size_t left_out;         /* of these, for want of room */
 };
 
 static void put(struct text *out, const char *more)
@@ -138,8 +139,10 @@ static void put_possible(const char *class_name, void *data)
 	for (const char *p = class_name; *p; p++)
 		if ((unsigned char)*p < 0x20 || (unsigned char)*p > 0x7e || strchr("*?\\", *p))
 			return; /* would not mean itself in a pattern */
-	if (writing->count >= POSSIBLE_MAX)
+	if (writing->count >= POSSIBLE_MAX) {
+		writing->left_out++;
 		return;
+	}
 	put(writing->out, writing->count++ ? ",\n  " : "possible: [\n  ");
 	put_quoted(writing->out, class_name);
 }
@@ -160,17 +163,20 @@ static bool is_free_chain(const struct ri_shape_link *link)
 	return false;
 }
 
-static void put_links(struct text *out, const struct ri_inference *inference, struct ri_types *types,
-		      bool is_all)
+/* Those of the types that put_types() writes; returns how many classes had no room. */
+static size_t put_links(struct text *out, const struct ri_inference *inference,
+			struct ri_types *types, bool is_all)
 {
-	struct writing writing = { out, 0 };
+	struct writing writing = { .out = out };
 	struct ri_strings *strings = ri_strings_create();
+	size_t written[2] = { 0 }; /* of types, of headers */
 
 	for (size_t i = 0; i < inference->types.count; i++) {
 		const struct ri_inferred_type *type = &inference->types.items[i];
 		ri_shape_link_list links = { 0 };
 
-		if (!ri_inferred_is_in_force(type, is_all))
+		if (!ri_inferred_is_in_force(type, is_all) ||
+		    written[type->is_header]++ >= RI_INFERRED_TYPES_MAX)
 			continue;
 		ri_shape_links(types, type->type, strings, &links);
 		for (size_t k = 0; k < links.count; k++)
@@ -182,6 +188,17 @@ static void put_links(struct text *out, const struct ri_inference *inference, st
 	if (writing.count)
 		put(out, " ]\n");
 	ri_strings_destroy(strings);
+	return writing.left_out;
+}
+
+size_t ri_inference_links_beyond(const struct ri_inference *inference, struct ri_types *types,
+				 bool is_all)
+{
+	struct text text = { 0 };
+	size_t beyond = put_links(&text, inference, types, is_all);
+
+	free(text.items);
+	return beyond;
 }
 
 static void put_key(struct text *out, const char *key, const char *value)

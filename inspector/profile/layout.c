@@ -164,6 +164,51 @@ static void bind_all_rules(struct ri_binder *binder, const struct applied_list *
 		}
 }
 
+/* Whether a pattern matches itself alone; most do, and there may be thousands. */
+static bool is_literal(const char *pattern)
+{
+	for (const char *p = pattern; *p; p++) {
+		if (*p == '[' && p[1] == ']')
+			p++;
+		else if (strchr("*?[\\", *p))
+			return false;
+	}
+	return true;
+}
+
+/* The slot of a pattern without wildcards: empty, or that of the last rule that has it. */
+static uint32_t *owner_slot(const struct ri_layout *layout, const char *pattern)
+{
+	size_t mask = layout->owner_slots.count - 1;
+	size_t i = ri_hash_bytes(pattern, strlen(pattern)) & mask;
+
+	for (; layout->owner_slots.items[i]; i = (i + 1) & mask) {
+		uint32_t rule = layout->owner_slots.items[i] - 1;
+
+		if (!strcmp(layout->owners.items[rule].pattern, pattern))
+			break;
+	}
+	return &layout->owner_slots.items[i];
+}
+
+static void index_owners(struct ri_layout *layout)
+{
+	size_t slot_count = 16;
+
+	while (slot_count < 2 * (layout->owners.count + 1))
+		slot_count *= 2;
+	for (size_t i = 0; i < slot_count; i++)
+		*ri_push(&layout->owner_slots) = 0;
+	for (size_t i = 0; i < layout->owners.count; i++) {
+		const char *pattern = layout->owners.items[i].pattern;
+
+		if (is_literal(pattern))
+			*owner_slot(layout, pattern) = (uint32_t)i + 1;
+		else
+			*ri_push(&layout->owner_wildcards) = (uint32_t)i;
+	}
+}
+
 struct ri_layout *ri_layout_create(const struct ri_profile *const *profiles, const bool *is_user,
 				   size_t profile_count, struct ri_types *types,
 				   const struct ri_modules *modules, struct ri_gaps *gaps)
@@ -188,6 +233,7 @@ struct ri_layout *ri_layout_create(const struct ri_profile *const *profiles, con
 	bind_all_types(&binder, &list);
 	ri_bind_embeddings(&binder);
 	bind_all_rules(&binder, &list);
+	index_owners(layout);
 	ri_vec_deinit(&list);
 	return layout;
 }
@@ -206,6 +252,8 @@ void ri_layout_destroy(struct ri_layout *layout)
 	ri_vec_deinit(&layout->types);
 	ri_vec_deinit(&layout->groups);
 	ri_vec_deinit(&layout->owners);
+	ri_vec_deinit(&layout->owner_slots);
+	ri_vec_deinit(&layout->owner_wildcards);
 	ri_vec_deinit(&layout->encodings);
 	ri_vec_deinit(&layout->arrays);
 	ri_vec_deinit(&layout->unused);
@@ -214,18 +262,6 @@ void ri_layout_destroy(struct ri_layout *layout)
 	ri_vec_deinit(&layout->in_force);
 	ri_strings_destroy(layout->strings);
 	free(bound);
-}
-
-/* Whether a pattern matches itself alone; most do, and there may be thousands. */
-static bool is_literal(const char *pattern)
-{
-	for (const char *p = pattern; *p; p++) {
-		if (*p == '[' && p[1] == ']')
-			p++;
-		else if (strchr("*?[\\", *p))
-			return false;
-	}
-	return true;
 }
 
 bool ri_pattern_matches(const char *pattern, const char *class_name)
@@ -251,10 +287,33 @@ bool ri_pattern_matches(const char *pattern, const char *class_name)
 	return matches;
 }
 
+/* The index + 1 of the last rule that matches; 0: none. */
+static size_t find_owner_rule(const struct ri_layout *layout, const char *class_name)
+{
+	size_t found;
+
+	if (!layout->owner_slots.count) {
+		for (size_t i = layout->owners.count; i > 0; i--)
+			if (ri_pattern_matches(layout->owners.items[i - 1].pattern, class_name))
+				return i;
+		return 0;
+	}
+	found = *owner_slot(layout, class_name);
+	for (size_t i = layout->owner_wildcards.count; i-- > 0;) {
+		uint32_t rule = layout->owner_wildcards.items[i];
+
+		if (rule < found)
+			break;
+		if (ri_pattern_matches(layout->owners.items[rule].pattern, class_name))
+			return rule + 1;
+	}
+	return found;
+}
+
 struct ri_weight ri_layout_weight(const struct ri_layout *layout, const char *class_name)
 {
-	for (size_t i = layout->owners.count; i-- > 0;)
-		if (ri_pattern_matches(layout->owners.items[i].pattern, class_name))
-			return layout->owners.items[i].weight;
-	return (struct ri_weight){ .kind = RI_WEIGHT_NONE };
+	size_t found = find_owner_rule(layout, class_name);
+
+	return found ? layout->owners.items[found - 1].weight
+		     : (struct ri_weight){ .kind = RI_WEIGHT_NONE };
 }

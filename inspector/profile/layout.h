@@ -287,6 +287,10 @@ struct ri_layout {
 	RI_VEC(struct ri_unbound) unbound;
 	RI_VEC(const char *) in_force; /* names of the profiles that applied */
 	struct ri_strings *strings;
+	/* For ri_layout_weight(), made with the layout; empty: it goes through all rules.  The
+	 * last rule of each pattern without wildcards by hash of the pattern (index + 1), and
+	 * the rules that have wildcards, ascending. */
+	RI_VEC(uint32_t) owner_slots, owner_wildcards;
 };
 
 /*

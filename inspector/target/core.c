@@ -31,6 +31,10 @@
 
 #define STAGE "target"
 
+/* So many times the file's size may its segments have between them.  No writer that is known
+ * has segments share their bytes. */
+#define SHARING_MAX 16
+
 static struct ri_error *unusable(const struct ri_core *core, const char *what)
 {
 	return ri_error_create(RI_ERROR_INPUT, "%s: %s", core->path, what);
@@ -273,9 +277,22 @@ static void read_notes(struct ri_core *core, const Elf64_Phdr *phdr)
 				   phdr->p_align);
 }
 
+/* Whether the segment may have these bytes.  A small file whose segments share them could
+ * claim any amount of memory. */
+static bool take_bytes(struct ri_core *core, uint64_t size_bytes)
+{
+	if (__builtin_add_overflow(core->load_bytes, size_bytes, &core->load_bytes))
+		core->load_bytes = UINT64_MAX;
+	if (core->load_bytes / SHARING_MAX <= core->size_bytes)
+		return true;
+	ri_gaps_add(core->gaps, RI_GAP_MATTERS, STAGE,
+		    "segments overlap in the file; the memory of some was not used");
+	return false;
+}
+
 static void read_load(struct ri_core *core, const Elf64_Phdr *phdr)
 {
-	uint64_t end, file_size = phdr->p_filesz;
+	uint64_t end, there, file_size = phdr->p_filesz;
 	struct ri_core_load *load;
 
 	if (!phdr->p_memsz)
@@ -294,13 +311,14 @@ static void read_load(struct ri_core *core, const Elf64_Phdr *phdr)
 	load->start = phdr->p_vaddr;
 	load->end = end;
 	load->dumped_end = load->start + file_size;
-	load->present_end = load->start + bytes_there(core, phdr->p_offset, file_size);
+	there = bytes_there(core, phdr->p_offset, file_size);
+	core->dumped_bytes += (double)file_size;
+	core->lost_bytes += (double)(file_size - there);
+	load->present_end = load->start + (take_bytes(core, there) ? there : 0);
 	load->bytes = load->present_end > load->start ? core->bytes + phdr->p_offset : NULL;
 	load->flags = (phdr->p_flags & PF_R ? RI_RANGE_READ : 0u) |
 		      (phdr->p_flags & PF_W ? RI_RANGE_WRITE : 0u) |
 		      (phdr->p_flags & PF_X ? RI_RANGE_EXEC : 0u);
-	core->dumped_bytes += (double)file_size;
-	core->lost_bytes += (double)(load->dumped_end - load->present_end);
 }
 
 static int compare_loads(const void *a, const void *b)

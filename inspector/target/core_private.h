@@ -29,6 +29,7 @@ struct ri_core {
 	const uint8_t *phdrs;     /* phdr_count of them, all within the file */
 	uint64_t phdr_count;
 	uint64_t note_bytes;      /* read so far */
+	uint64_t load_bytes;      /* that segments have had in the file so far */
 	double dumped_bytes;      /* of all segments, as promised by the headers */
 	double lost_bytes;        /* of these, beyond the end of the file */
 	struct ri_core_notes notes;

@@ -2,6 +2,7 @@
 /* Inconsistencies that a thread was about to mend, and those that none was. */
 #include <signal.h>
 
+#include "check/flux.h"
 #include "check_world.h"
 
 enum { WORKER_TID = 4712, SYSTEM_CALL = 34 };
@@ -196,11 +197,13 @@ static void check_lock(uint64_t owner, enum ri_finding_status status)
 
 	s->threads[1].registers[RI_REG_ORIG_RAX] = SYSTEM_CALL;
 	s->threads[1].registers[RI_REG_FS_BASE] = 0x7ffff000;
+	s->w->analysis.lock_owners = ri_lock_owners_create(&s->w->target);
 	s->w->layout.groups.items[0].lock_owner =
 		(struct ri_field){ .is_present = true, .size_bytes = 8 };
 	ri_image_add(s->w->target.image, &range);
 	f = check_link(s, status);
 	assert_true(finding_says(f, "holds the lock") == (status == RI_FINDING_IN_FLUX));
+	ri_lock_owners_destroy(s->w->analysis.lock_owners);
 	scene_destroy(s);
 }
 

@@ -809,6 +809,35 @@ static void test_the_users_profile_overrides(void **state)
 	unbind(&bound);
 }
 
+/* The last rule that matches decides, whichever of them have wildcards. */
+static void test_the_last_rule_decides(void **state)
+{
+	static const struct {
+		const char *class_name;
+		enum ri_weight_kind kind;
+		int64_t weight;
+	} wanted[] = {
+		{ "a.one", RI_WEIGHT_FIXED, 0 },   { "a.two", RI_WEIGHT_FIXED, 1 },
+		{ "a[].x", RI_WEIGHT_POSSIBLE, 0 }, { "b.one", RI_WEIGHT_FIXED, 1 },
+		{ "c.one", RI_WEIGHT_NONE, 0 },    { "", RI_WEIGHT_NONE, 0 },
+	};
+	struct bound bound = bind(*state, V
+		"types: [{struct: lone, counts: n}]\n"
+		"borrows: ['a.one', 'a.two', 'b.one']\n"
+		"owns: ['a.*']\n"
+		"possible: ['a[].x', 'a.one']\n"
+		"weights: [{ class: 'b.*', weight: 1 }, { class: 'a.one', weight: 0 }]\n");
+
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+		struct ri_weight weight = ri_layout_weight(bound.layout, wanted[i].class_name);
+
+		assert_int_equal(weight.kind, wanted[i].kind);
+		if (weight.kind == RI_WEIGHT_FIXED)
+			assert_int_equal(weight.weight, wanted[i].weight);
+	}
+	unbind(&bound);
+}
+
 /* With debug information, the structs that embed the fixed header have names. */
 static void test_refobj_profile_with_types(void **state)
 {
@@ -883,6 +912,7 @@ int main(void)
 		cmocka_unit_test(test_heads_without_a_struct),
 		cmocka_unit_test(test_wrong_names_are_told_with_positions),
 		cmocka_unit_test(test_the_rest_still_binds),
+		cmocka_unit_test(test_the_last_rule_decides),
 		cmocka_unit_test(test_the_users_profile_overrides),
 		cmocka_unit_test(test_builtin_that_does_not_apply),
 		cmocka_unit_test(test_refobj_profile_with_types),
