@@ -46,9 +46,10 @@ bool ri_chain_read(const struct ri_chain *chain, uint64_t node, enum ri_directio
 			   &value))
 		return false;
 	*ret_value = value;
-	/* the head has one spelling in each direction; any other one is wrong */
+	/* the head has one spelling in each direction, and the end mark; any other one is wrong */
 	if (value == ri_chain_encode(chain, chain->head, direction) ||
-	    (!is_circular(chain) && direction == RI_FORWARD && is_end(chain, value))) {
+	    (!is_circular(chain) && (direction == RI_FORWARD || !points_at_words(chain)) &&
+	     is_end(chain, value))) {
 		*ret_node = chain->head;
 		return true;
 	}

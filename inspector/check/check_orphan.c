@@ -106,7 +106,7 @@ struct back_target {
 };
 
 struct back_targets {
-	RI_VEC(uint32_t) rules; /* those with a back pointer, of intrusive links */
+	RI_VEC(uint32_t) rules; /* those with a back pointer */
 	struct back_target *items;
 	size_t count;
 };
@@ -129,7 +129,7 @@ static void collect_back_targets(const struct ri_analysis *analysis, struct back
 	for (uint32_t r = 0; r < analysis->layout->groups.count; r++) {
 		const struct ri_group_rule *rule = &analysis->layout->groups.items[r];
 
-		if (rule->back.is_present && !rule->node_bytes)
+		if (rule->back.is_present)
 			*ri_push(&ret->rules) = r;
 	}
 	if (ret->rules.count < 2) {

@@ -22,7 +22,7 @@ static bool read_back(const struct ri_analysis *analysis, const struct ri_member
 				: object->addr;
 	int64_t value;
 
-	if (!analysis->target || !analysis->target->image || rule->node_bytes ||
+	if (!analysis->target || !analysis->target->image ||
 	    !ri_field_read(analysis->target->image, base, &rule->back, &value))
 		return false;
 	*ret = (uint64_t)value;

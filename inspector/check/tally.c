@@ -79,11 +79,11 @@ static void explain_tally(struct ri_finding *finding, const struct ri_analysis *
 
 	if (tally->flags & RI_EDGE_BORROWS)
 		ri_finding_explain(finding, "%" PRIu64 " in %s, which borrows", tally->count, name);
-	else if (tally->flags & RI_EDGE_POSSIBLE)
-		ri_finding_explain(finding, "%" PRIu64 " in %s, possible", tally->count, name);
-	else if (class && class->count_index)
+	else if (class && class->count_index) /* possible or not, it is none of this count's */
 		ri_finding_explain(finding, "%" PRIu64 " in %s, which feed another count",
 				   tally->count, name);
+	else if (tally->flags & RI_EDGE_POSSIBLE)
+		ri_finding_explain(finding, "%" PRIu64 " in %s, possible", tally->count, name);
 	else if (weight == 1)
 		ri_finding_explain(finding, "%" PRIu64 " in %s, certain", tally->count, name);
 	else

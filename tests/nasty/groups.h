@@ -3,7 +3,7 @@
 #ifndef GROUPS_H
 #define GROUPS_H
 
-#include "world.h"
+#include "chains.h"
 
 static char *head_struct(const struct group *group, int head)
 {
@@ -29,6 +29,10 @@ static void create_heads(void)
 			if (group->counter_offset != NONE)
 				memset(p + group->counter_offset, 0, group->counter_bytes);
 			p += group->head_offset;
+			if (group->kind > HASH_LIST) {
+				open_chain(group, p);
+				continue;
+			}
 			for (int b = 0; b < (group->kind >= HASH_HLIST ? BUCKETS : 1); b++) {
 				struct list_head *list = (struct list_head *)p + b;
 
@@ -100,6 +104,8 @@ static void chain(const struct group *group, char *head, char *p)
 		list->prev = &entry->next;
 		break;
 	}
+	default:
+		chain_more(group, head, p);
 	}
 }
 
@@ -145,6 +151,8 @@ static void unchain(const struct group *group, char *head, char *p)
 		*entry->prev = entry->next;
 		break;
 	}
+	default:
+		unchain_more(group, head, p);
 	}
 }
 

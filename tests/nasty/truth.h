@@ -81,7 +81,7 @@ static bool is_broken(const struct group *group, int head)
  * is broken. */
 static bool is_walked(const struct group *group, int head)
 {
-	return group->kind != SLIST || !is_broken(group, head);
+	return (group->kind != SLIST && group->kind != STAILQ) || !is_broken(group, head);
 }
 
 /* Which objects can be told from mere memory: by a group, by a typed pointer from one that is
@@ -198,7 +198,7 @@ static bool is_known_word(const struct object *object, size_t offset)
 
 		if (!group)
 			break;
-		if (offset - group->link_offset < (group->kind == SLIST ? 8 : 16) ||
+		if (offset - group->link_offset < link_bytes(group) ||
 		    (long)offset == group->back_offset)
 			return true;
 	}
@@ -303,6 +303,35 @@ static void scan(const char *start, const char *end, int o)
 
 extern char __data_start, _end;
 
+/* Words of a head that lead to members. */
+static size_t head_words(const struct group *group)
+{
+	switch (group->kind) {
+	case HASH_HLIST:
+		return BUCKETS;
+	case HASH_LIST:
+		return 2 * BUCKETS;
+	case HLIST:
+	case SLIST:
+	case BSD_LIST:
+	case TREE:
+		return 1;
+	default:
+		return 2;
+	}
+}
+
+/* What a node says of its member is the membership. */
+static void discount_nodes(const struct group *group, const char *node)
+{
+	for (; node; node = word_at(node, group->next_offset)) {
+		int o = object_at((uint64_t)word_at(node, group->payload_offset));
+
+		if (o != NONE)
+			book->objects[o].strays--;
+	}
+}
+
 /* All words in used memory that point at objects, less those that own and are counted. */
 static void count_strays(void)
 {
@@ -324,10 +353,17 @@ static void count_strays(void)
 	for (int g = 0; g < GROUPS; g++)
 		for (int i = 0; i < groups[g].heads; i++) {
 			char *p = head_struct(&groups[g], i) + groups[g].head_offset;
-			size_t words = groups[g].kind == LIST || groups[g].kind == TAILQ ? 2
-				       : groups[g].kind == HASH_HLIST ? BUCKETS
-				       : groups[g].kind == HASH_LIST ? 2 * BUCKETS : 1;
+			size_t words = head_words(&groups[g]);
 
+			if (groups[g].kind == NODES) {
+				discount_nodes(&groups[g], word_at(p, 0));
+				continue;
+			}
+			if (groups[g].kind == ARRAY_OF) {
+				words = number_at(p - groups[g].head_offset,
+						  groups[g].length_offset);
+				p = word_at(p, 0);
+			}
 			for (size_t k = 0; k < words; k++) {
 				int o = object_at((uint64_t)word_at(p, k * 8));
 

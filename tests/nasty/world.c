@@ -363,14 +363,30 @@ static void break_link(const struct group *group, int head)
 	if (o == NONE)
 		return;
 	place = book->objects[o].p + group->link_offset;
-	if (group->kind == SLIST) {
+	if (group->kind == ARRAY_OF)
+		return;
+	if (group->kind == NODES) {
+		/* its own list of nodes is walked for the truth */
+		place = node_of(group, (void **)(head_struct(group, head) + group->head_offset),
+				book->objects[o].p) + group->prev_offset;
+	} else if (group->kind == SLIST || group->kind == STAILQ) {
 		if (!word || !word_at(place, 0))
+			return;
+	} else if (group->kind == TREE) {
+		/* from below alone: what a parent does not lead to is not there */
+		if (!(word_at(place, 0) > (void *)3))
+			return;
+	} else if (group->kind == DLIST || group->kind == ISC) {
+		place += 8 * draw(2);
+		if (word_at(place, 0) == (void *)word)
 			return;
 	} else if (group->kind == LIST || group->kind == HASH_LIST) {
 		place += 8 * draw(2);
 	} else {
 		place += 8;
 	}
+	if (word_at(place, 0) == (void *)word)
+		return;
 	fault = add_fault("broken-link", "broken-link,list-loop", head_struct(group, head), o);
 	fault->addrs[1] = book->objects[o].p;
 	broken[broken_count++] = (struct broken){ group, head };

@@ -16,7 +16,10 @@
 
 enum { NONE = -1, ROOT = -1 };
 enum field_kind { PTR, BORROW, VOID, VOID_BORROW, ARRAY, NEST, UNION, TAG, VECTOR };
-enum group_kind { LIST, HLIST, SLIST, TAILQ, HASH_HLIST, HASH_LIST };
+enum group_kind {
+	LIST, HLIST, SLIST, TAILQ, HASH_HLIST, HASH_LIST,
+	STAILQ, BSD_LIST, DLIST, ISC, TREE, NODES, ARRAY_OF, /* chains.h */
+};
 enum { LINKS_MAX = 3, FIELDS_MAX = 8, BUCKETS = 16, STATIC_SLOTS = 64, FAULT_ADDRS = 8 };
 
 struct list_head {
@@ -67,6 +70,8 @@ struct group {
 	bool owns, is_heap;
 	void *base;
 	long name_offset;  /* or NONE */
+	size_t length_offset; /* of ARRAY_OF */
+	size_t node_bytes, payload_offset, next_offset, prev_offset; /* of NODES */
 };
 
 #include "layout.h"
@@ -232,6 +237,23 @@ static unsigned number_at(const void *base, size_t offset)
 	return number;
 }
 
+/* Bytes of a member's own that chain it. */
+static size_t link_bytes(const struct group *group)
+{
+	switch (group->kind) {
+	case NODES:
+	case ARRAY_OF:
+		return 0;
+	case SLIST:
+	case STAILQ:
+		return sizeof(void *);
+	case TREE:
+		return 3 * sizeof(void *);
+	default:
+		return 2 * sizeof(void *);
+	}
+}
+
 static void init_members(char *p, const struct type *type)
 {
 	for (int f = 0; f < type->field_count; f++) {
@@ -265,8 +287,7 @@ static int create_object(int t)
 		if (group->back_offset != NONE)
 			memset(p + group->back_offset, 0, sizeof(void *));
 		if (chance(60))
-			memset(p + group->link_offset, 0,
-			       group->kind == SLIST ? sizeof(void *) : 2 * sizeof(void *));
+			memset(p + group->link_offset, 0, link_bytes(group));
 	}
 	return o;
 }

@@ -52,8 +52,12 @@ static const char *const field_kinds[] = {
 enum { PTR, BORROW, VOID, VOID_BORROW, ARRAY, NEST, UNION, TAG, VECTOR, FIELD_KINDS };
 
 static const char *const group_kinds[] = { "LIST", "HLIST", "SLIST", "TAILQ", "HASH_HLIST",
-					   "HASH_LIST" };
-enum { LIST, HLIST, SLIST, TAILQ, HASH_HLIST, HASH_LIST, GROUP_KINDS };
+					   "HASH_LIST", "STAILQ", "BSD_LIST", "DLIST", "ISC",
+					   "TREE", "NODES", "ARRAY_OF" };
+enum {
+	LIST, HLIST, SLIST, TAILQ, HASH_HLIST, HASH_LIST, FIRST_KINDS,
+	STAILQ = FIRST_KINDS, BSD_LIST, DLIST, ISC, TREE, NODES, ARRAY_OF, GROUP_KINDS
+};
 
 struct field {
 	unsigned kind, target;
@@ -73,7 +77,7 @@ struct type {
 };
 
 static struct world {
-	uint64_t state;
+	uint64_t state, variation; /* of what is drawn, and of what varies it */
 	unsigned types, groups, header_count;
 	bool header_magic;
 	struct type type[TYPES_MAX];
@@ -88,6 +92,13 @@ static unsigned draw(unsigned below)
 	w.state ^= w.state >> 7;
 	w.state ^= w.state << 17;
 	return (unsigned)((w.state * 0x2545f4914f6cdd1dull) >> 33) % below;
+}
+
+/* As draw(), from numbers of its own: what is drawn so leaves the rest of a seed's world. */
+static unsigned vary(unsigned below)
+{
+	w.variation = w.variation * 6364136223846793005ull + 1442695040888963407ull;
+	return (unsigned)(w.variation >> 33) % below;
 }
 
 static bool chance(unsigned percent)
@@ -126,7 +137,7 @@ static void draw_type(struct type *type, unsigned index)
 
 		type->group_of_link[l] = w.groups++;
 		*group = (struct group){
-			.kind = draw(GROUP_KINDS),
+			.kind = draw(FIRST_KINDS),
 			.type = index,
 			.link = l,
 			.heads = 1 + draw(5),
@@ -136,12 +147,15 @@ static void draw_type(struct type *type, unsigned index)
 			.has_name = chance(50),
 			.is_heap = chance(50),
 		};
+		if (vary(100) < 50)
+			group->kind = FIRST_KINDS + vary(GROUP_KINDS - FIRST_KINDS);
 	}
 }
 
 static void draw_world(uint64_t seed)
 {
 	w.state = seed * 0x9e3779b97f4a7c15ull ^ 0x1234567887654321ull;
+	w.variation = seed * 0xd1342543de82ef95ull + 77;
 	for (unsigned i = 0; i < 20; i++)
 		draw(2);
 	w.types = 3 + draw(TYPES_MAX - 2);
@@ -206,6 +220,19 @@ static void write_link(const struct type *type, unsigned t, unsigned l)
 	case SLIST:
 		fprintf(w.c, "\tstruct t%u *l%u;\n", t, l);
 		break;
+	case STAILQ:
+		fprintf(w.c, "\tstruct { struct t%u *stqe_next; } l%u;\n", t, l);
+		break;
+	case BSD_LIST:
+		fprintf(w.c, "\tstruct { struct t%u *le_next, **le_prev; } l%u;\n", t, l);
+		break;
+	case DLIST:
+	case ISC:
+		fprintf(w.c, "\tstruct { struct t%u *next, *prev; } l%u;\n", t, l);
+		break;
+	case TREE:
+		fprintf(w.c, "\tstruct rb_node l%u;\n", l);
+		break;
 	case TAILQ:
 		fprintf(w.c, "\tstruct { struct t%u *tqe_next, **tqe_prev; } l%u;\n", t, l);
 		break;
@@ -248,6 +275,26 @@ static void write_struct(unsigned t)
 	fprintf(w.c, "};\n\n");
 }
 
+/* A node apart: its three words in any order. */
+static void write_node(unsigned g)
+{
+	static const char *const orders[] = { "pnv", "vnp", "nvp", "npv", "vpn" };
+	const char *order = orders[vary(5)];
+
+	fprintf(w.c, "struct n%u {\n", g);
+	for (; *order; order++) {
+		if (vary(100) < 20)
+			fprintf(w.c, "\tint key%c;\n", *order);
+		if (*order == 'v' && vary(2))
+			fprintf(w.c, "\tvoid *data;\n");
+		else if (*order == 'v')
+			fprintf(w.c, "\tstruct t%u *data;\n", w.group[g].type);
+		else
+			fprintf(w.c, "\tstruct n%u *%s;\n", g, *order == 'n' ? "next" : "prev");
+	}
+	fprintf(w.c, "};\n");
+}
+
 static void write_group_struct(unsigned g)
 {
 	const struct group *group = &w.group[g];
@@ -256,22 +303,35 @@ static void write_group_struct(unsigned g)
 		[HLIST] = "struct hlist_head head;",
 		[HASH_HLIST] = "struct hlist_head head[16];",
 		[HASH_LIST] = "struct list_head head[16];",
+		[TREE] = "struct { struct rb_node *rb_node; } head;",
+	};
+	/* of elements, or of nodes apart */
+	static const char *const typed_heads[GROUP_KINDS] = {
+		[SLIST] = "struct t%u *head;",
+		[TAILQ] = "struct { struct t%u *tqh_first, **tqh_last; } head;",
+		[STAILQ] = "struct { struct t%u *stqh_first, **stqh_last; } head;",
+		[BSD_LIST] = "struct { struct t%u *lh_first; } head;",
+		[DLIST] = "struct { struct t%u *first, *last; } head;",
+		[ISC] = "struct { struct t%u *head, *tail; } head;",
+		[NODES] = "struct { struct n%u *first, *last; } head;",
+		[ARRAY_OF] = "struct t%u **head; unsigned length;",
 	};
 	unsigned pad = 0;
 
+	if (group->kind == NODES)
+		write_node(g);
 	fprintf(w.c, "struct g%u {\n", g);
 	write_pad(&pad);
 	if (group->has_counter && chance(50))
 		fprintf(w.c, "\tunsigned nr;\n");
 	else if (group->has_counter)
 		fprintf(w.c, "\tsize_t nr;\n");
-	if (group->kind == SLIST)
-		fprintf(w.c, "\tstruct t%u *head;\n", group->type);
-	else if (group->kind == TAILQ)
-		fprintf(w.c, "\tstruct { struct t%u *tqh_first, **tqh_last; } head;\n",
-			group->type);
+	fputc('\t', w.c);
+	if (heads[group->kind])
+		fputs(heads[group->kind], w.c);
 	else
-		fprintf(w.c, "\t%s\n", heads[group->kind]);
+		fprintf(w.c, typed_heads[group->kind], group->kind == NODES ? g : group->type);
+	fputc('\n', w.c);
 	write_pad(&pad);
 	if (group->has_name)
 		fprintf(w.c, "\tchar name[12];\n");
@@ -345,8 +405,11 @@ static void write_tables(void)
 	for (unsigned g = 0; g < w.groups; g++) {
 		const struct group *group = &w.group[g];
 
-		fprintf(w.c, "\t{ %s, %u, offsetof(struct t%u, l%u), ", group_kinds[group->kind],
-			group->type, group->type, group->link);
+		fprintf(w.c, "\t{ %s, %u, ", group_kinds[group->kind], group->type);
+		if (group->kind == NODES || group->kind == ARRAY_OF)
+			fprintf(w.c, "0, ");
+		else
+			fprintf(w.c, "offsetof(struct t%u, l%u), ", group->type, group->link);
 		if (group->has_back)
 			fprintf(w.c, "offsetof(struct t%u, back%u), ", group->type, group->link);
 		else
@@ -363,6 +426,13 @@ static void write_tables(void)
 			fprintf(w.c, ", offsetof(struct g%u, name)", g);
 		else
 			fprintf(w.c, ", NONE");
+		if (group->kind == ARRAY_OF)
+			fprintf(w.c, ", offsetof(struct g%u, length)", g);
+		if (group->kind == NODES)
+			fprintf(w.c,
+				", 0, sizeof(struct n%u), offsetof(struct n%u, data), "
+				"offsetof(struct n%u, next), offsetof(struct n%u, prev)",
+				g, g, g, g);
 		fprintf(w.c, " },\n");
 	}
 	if (!w.groups)
@@ -388,6 +458,8 @@ static void write_groups(void)
 		static const char *const kinds[GROUP_KINDS] = {
 			[LIST] = "list", [HLIST] = "hlist", [SLIST] = "slist",
 			[TAILQ] = "tailq", [HASH_HLIST] = "hash", [HASH_LIST] = "hash",
+			[STAILQ] = "slist", [BSD_LIST] = "hlist", [DLIST] = "dlist",
+			[ISC] = "dlist", [TREE] = "tree", [NODES] = "dlist", [ARRAY_OF] = "array",
 		};
 
 		fprintf(w.yaml, "- kind: %s\n", kinds[group->kind]);
@@ -398,9 +470,19 @@ static void write_groups(void)
 		if (group->kind == SLIST)
 			fprintf(w.yaml, "  link: { struct: t%u, next: l%u }\n", group->type,
 				group->link);
+		else if (group->kind == NODES || group->kind == ARRAY_OF)
+			fprintf(w.yaml, "  link: { struct: t%u }\n", group->type);
 		else
 			fprintf(w.yaml, "  link: { struct: t%u, member: l%u }\n", group->type,
 				group->link);
+		if (group->kind == NODES)
+			fprintf(w.yaml, "  node: { struct: n%u, payload: data }\n", g);
+		if (group->kind == ARRAY_OF)
+			fprintf(w.yaml, "  length: length\n");
+		if (group->kind == ISC)
+			fprintf(w.yaml, "  end-mark: -1\n");
+		if (group->kind == TREE)
+			fprintf(w.yaml, "  tag-mask: 3\n");
 		if (group->has_counter)
 			fprintf(w.yaml, "  count: nr\n");
 		if (group->has_name)
@@ -491,6 +573,8 @@ int main(int argc, char **argv)
 		fprintf(w.c, "struct t%u;\n", t);
 	for (unsigned g = 0; g < w.groups; g++)
 		fprintf(w.c, "struct g%u;\n", g);
+	fprintf(w.c, "struct rb_node {\n\tunsigned long __rb_parent_color;\n"
+		     "\tstruct rb_node *rb_right, *rb_left;\n};\n\n");
 	fprintf(w.c, "struct hdr {\n");
 	if (w.header_magic && chance(50))
 		fprintf(w.c, "\tuint32_t magic;\n\t%s\n", count_kinds[w.header_count].declare);
