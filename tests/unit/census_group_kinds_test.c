@@ -308,6 +308,13 @@ static void end_mark_ends_a_chain(void **state)
 	chain.rule->end_mark = UINT64_MAX;
 	world_put64(chain.w, node(&chain, 3), UINT64_MAX);
 	assert_sound(&chain);
+	/* in both directions, and where the way back leads to members */
+	make_dlist(&chain, 4, true);
+	chain.rule->has_end_mark = true;
+	chain.rule->end_mark = UINT64_MAX;
+	world_put64(chain.w, node(&chain, 3), UINT64_MAX);
+	world_put64(chain.w, node(&chain, 0) + 8, UINT64_MAX);
+	assert_sound(&chain);
 }
 
 static void external_nodes_lead_to_their_payload(void **state)
