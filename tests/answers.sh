@@ -116,6 +116,34 @@ silent 'chain:'
 answer 0 "$work/ticket" leaks
 says ' ADDRESS TYPE BYTES BEHIND BYTES BEHIND 0x[0-9a-f]* - 88 0 0'
 
+# Blocks of no known type, and what the user says of one.
+make shelves plain-assumed
+profile=$(dirname "$0")/../fixtures/plain.yaml
+answer 0 --profile="$profile" "$work/shelves" types --unknown
+says '8 of 35 used blocks, 704 of 3224 bytes, have no known type'
+says 'would settle the most: 7 more hang on it, 616 bytes'
+says ' 88 8 704 8 0x[0-9a-f]* 7 616 hidden'
+shelf=$(grep -o '0x[0-9a-f]*=TYPE' "$out")
+shelf=${shelf%=TYPE}
+answer 1 --profile="$profile" --assume="$shelf=shelf" "$work/shelves"
+says 'surplus: job '
+says "assumed as told: $shelf is shelf"
+says "--assume=$shelf=shelf "
+job=$(sed -n 's/^surplus: job \(0x[0-9a-f]*\):.*/\1/p' "$out")
+answer 1 --profile="$profile" --assume="$job=job" "$work/shelves"
+says 'surplus: job '
+answer 3 --profile="$profile" --assume="$shelf=nothing" "$work/shelves"
+says 'the debug information has no type of that name'
+answer 3 --profile="$profile" --assume=16=shelf "$work/shelves"
+says 'lies in no block of the heap'
+answer 0 --profile="$profile" "$work/shelves" objects event
+event=$(awk '$2 == "event" { print $1; exit }' "$out")
+answer 3 --profile="$profile" --assume="$event=shelf" "$work/shelves"
+says "--assume=$event=shelf: the struct has 88 bytes, the block $event there has"
+answer 2 --assume=shelf "$work/shelves"
+answer 2 "$work/shelves" leaks --unknown
+answer 2 "$work/shelves" types job --unknown
+
 # Listings: 0, or 3 where the answer may be incomplete; findings are for `check`.
 answer 0 "$work/holed" objects
 answer 0 "$work/sound" objects conn

@@ -23,9 +23,17 @@ struct ri_lost_doubt {
 	uint64_t first_addr;     /* of the first such block's payload */
 };
 
+/* What the user says of a block: assumed.h. */
+struct ri_assumed {
+	uint64_t addr;
+	const struct ri_type *type;
+	const char *name;        /* as the user gave it */
+};
+
 struct ri_lost {
 	RI_VEC(struct ri_lost_object) objects; /* evident ones, ascending by address */
 	RI_VEC(struct ri_lost_doubt) doubts;
+	RI_VEC(struct ri_assumed) assumed;
 	RI_VEC(uint64_t) stale;  /* ascending: P of objects that the counts deny, stale.c */
 };
 

@@ -15,6 +15,7 @@
 #include "census/extents.h"
 #include "census/finder.h"
 #include "census/local_starts.h"
+#include "census/assumed.h"
 #include "census/lost.h"
 #include "census/type_walk.h"
 #include "debug/modules.h"
@@ -461,6 +462,7 @@ struct ri_population *ri_population_create(const struct ri_target *target,
 	ri_descriptors_read_owners(&finder);
 	groups = ri_groups_create(&finder);
 	traversal = ri_traversal_create(&finder);
+	ri_assumed_apply(&finder, traversal);
 	ri_traversal_variables(traversal);
 	ri_local_starts_list(&finder, &local_starts);
 	for (size_t i = 0; lost && i < lost->objects.count; i++) {

@@ -70,6 +70,11 @@ void ri_traversal_destroy(struct ri_traversal *traversal)
 	free(traversal);
 }
 
+void ri_traversal_add_block(struct ri_traversal *traversal, uint32_t typed)
+{
+	*ri_push(&traversal->blocks_to_do) = typed;
+}
+
 /*
  * Pointers to counted structs
  */

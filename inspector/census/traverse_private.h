@@ -66,6 +66,15 @@ struct ri_pointer_place {
 uint32_t ri_typed_block_claim(struct ri_finder *finder, uint64_t value,
 			      const struct ri_pointer_place *place, bool is_sound);
 
+/* Gives the used block that starts at `value` the struct `type`, called `name` if it has no
+ * name of its own, for certain.  The index into finder->typed, or RI_NONE: no such block, or
+ * a counted object is there. */
+uint32_t ri_typed_block_assume(struct ri_finder *finder, uint64_t value,
+			       const struct ri_type *type, const char *name);
+
+/* traverse.c: has finder->typed[typed] examined. */
+void ri_traversal_add_block(struct ri_traversal *traversal, uint32_t typed);
+
 /* Whether the used block that starts at `value` holds an object, sure or not. */
 bool ri_typed_block_is_taken(const struct ri_finder *finder, uint64_t value);
 

@@ -259,6 +259,29 @@ static bool claim_plain(struct ri_finder *finder, uint64_t value,
 	return true;
 }
 
+uint32_t ri_typed_block_assume(struct ri_finder *finder, uint64_t value,
+			       const struct ri_type *type, const char *name)
+{
+	struct claim claim = { .block = used_block_at(finder, value), .is_exact = true };
+	uint64_t usable, count;
+
+	if (claim.block == RI_NONE || type->size_bytes < 8 ||
+	    finder->block_use[claim.block] == RI_BLOCK_HAS_OBJECT)
+		return RI_NONE;
+	usable = finder->heap->blocks[claim.block].size_bytes;
+	count = usable / type->size_bytes;
+	claim.shape = ri_shapes_shape(finder->shapes, type, type->name ? type->name : name,
+				      RI_CLASS_PLAIN_FIELD);
+	/* one, or as many as fill it; what is behind one may hold anything */
+	if (type->size_bytes % 8 || ri_finder_fits(type->size_bytes, usable) ||
+	    !ri_finder_fits(count * type->size_bytes, usable) ||
+	    ri_finder_has_flexible_tail(finder, type) ||
+	    !are_pointers(finder, &finder->shapes->shapes.items[claim.shape], value, count, 0))
+		count = 1;
+	claim.spare_bytes = usable - count * type->size_bytes;
+	return settle(finder, &claim);
+}
+
 static bool claim_array(struct ri_finder *finder, uint64_t value,
 			const struct ri_pointer_place *place, struct claim *claim)
 {

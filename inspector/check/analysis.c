@@ -121,7 +121,7 @@ static void drop_census(struct ri_analysis *analysis)
 	ri_shapes_destroy(analysis->shapes);
 }
 
-/* Objects, holders and graph; `lost` are objects that are known beforehand, or null. */
+/* Objects, holders and graph; `lost` are objects that are known beforehand. */
 static void take_census_with(struct ri_analysis *analysis, const struct ri_lost *lost,
 			     unsigned thread_count, struct ri_gaps *gaps, double *since)
 {
@@ -279,13 +279,15 @@ static void take_census(struct ri_analysis *analysis, unsigned thread_count, dou
 	ri_gaps_init(&gaps);
 	analysis->heap = ri_heap_create(analysis->target, analysis->modules, &analysis->gaps);
 	end_stage(analysis, "heap", since);
+	ri_assumed_resolve(analysis->types, analysis->heap, analysis->assumptions,
+			   analysis->assumption_count, &known, &analysis->gaps);
 	ri_analysis_infer_groups(analysis, &analysis->gaps);
 	end_stage(analysis, "inference", since);
-	take_census_with(analysis, NULL, thread_count, &gaps, since);
+	take_census_with(analysis, &known, thread_count, &gaps, since);
 	for (unsigned i = 0; i < BINDINGS_MAX && bind_biases(analysis); i++) {
 		ri_gaps_deinit(&gaps);
 		ri_gaps_init(&gaps);
-		take_census_with(analysis, NULL, thread_count, &gaps, since);
+		take_census_with(analysis, &known, thread_count, &gaps, since);
 	}
 	for (unsigned i = 0;; i++) {
 		struct ri_lost_input input = { analysis->target->image, analysis->types,
@@ -321,6 +323,7 @@ static void take_census(struct ri_analysis *analysis, unsigned thread_count, dou
 					    analysis->heap, analysis->graph);
 	end_stage(analysis, "chains", since);
 	ri_vec_deinit(&known.objects);
+	ri_vec_deinit(&known.assumed);
 	ri_vec_deinit(&known.stale);
 	ri_gaps_move(&analysis->gaps, &gaps);
 }
@@ -468,6 +471,8 @@ struct ri_error *ri_analysis_open(const struct ri_analysis_options *options,
 	ri_gaps_init(&analysis->gaps);
 	analysis->is_strict = options->is_strict;
 	analysis->is_at_exit = options->is_at_exit;
+	analysis->assumptions = options->assumptions;
+	analysis->assumption_count = options->assumption_count;
 	analysis->checks = options->checks ? options->checks : ri_checks;
 	analysis->infer_mode = options->infer;
 	error = open_stages(analysis, options);

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/gaps.h"
+#include "census/assumed.h"
 #include "census/chains.h"
 #include "census/graph.h"
 #include "census/holders.h"
@@ -50,6 +51,8 @@ struct ri_analysis_options {
 	unsigned thread_count;   /* 0: as many as there are processors, at most 8 */
 	bool is_strict;          /* presumed-untouched memory counts as missing */
 	bool is_memory_alone;    /* target, modules and heap: no types, census or findings */
+	const struct ri_assumption *assumptions; /* must outlive the analysis */
+	size_t assumption_count;
 	bool is_at_exit;         /* the program is ending: what is still alive is a finding */
 	/* Null-terminated, must outlive the analysis; null: all (ri_checks, check/check.h). */
 	const struct ri_check *const *checks;
@@ -94,6 +97,8 @@ struct ri_analysis {
 	size_t stage_count;
 	bool is_strict, is_at_exit;
 	enum ri_infer_mode infer_mode;
+	const struct ri_assumption *assumptions;
+	size_t assumption_count;
 	const struct ri_check *const *checks;
 };
 

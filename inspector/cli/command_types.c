@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "census/unknown.h"
+#include "check/evidence.h"
 #include "cli/commands.h"
 #include "report/words.h"
 
@@ -63,6 +65,59 @@ static bool is_left_out(const struct ri_analysis *analysis, size_t type)
 	return analysis->fits && analysis->fits[type].standing == RI_STANDING_REFUTED;
 }
 
+/* Blocks of no known type, by size, with the one of each that others hang on. */
+static void list_unknown(const struct ri_command_context *context)
+{
+	static const struct ri_column columns[] = {
+		{ "size", true },     { "blocks", true },  { "bytes", true },
+		{ "with_pointers", true }, { "address", false }, { "settles", true },
+		{ "settles_bytes", true }, { "held_in", false },
+	};
+	const struct ri_analysis *analysis = context->analysis;
+	const struct ri_heap *heap = analysis->heap;
+	struct ri_unknown *unknown = ri_unknown_find(analysis->holders, analysis->population, heap,
+						     analysis->shapes);
+	struct ri_listing *listing =
+		ri_listing_create(context->out, context->request.format, "unknown", columns,
+				  sizeof(columns) / sizeof(columns[0]), &context->report);
+
+	for (size_t c = 0; c < unknown->count; c++) {
+		const struct ri_unknown_class *class = &unknown->classes[c];
+		char texts[7][CELL_BYTES];
+		const char *cells[8];
+
+		snprintf(texts[0], CELL_BYTES, "%" PRIu64, class->size_bytes);
+		snprintf(texts[1], CELL_BYTES, "%" PRIu64, class->blocks);
+		snprintf(texts[2], CELL_BYTES, "%" PRIu64, class->blocks * class->size_bytes);
+		snprintf(texts[3], CELL_BYTES, "%" PRIu64, class->with_pointers);
+		snprintf(texts[4], CELL_BYTES, "%#" PRIx64,
+			 (uint64_t)heap->blocks[class->best].addr);
+		snprintf(texts[5], CELL_BYTES, "%" PRIu64, class->settles);
+		snprintf(texts[6], CELL_BYTES, "%" PRIu64, class->settles_bytes);
+		for (size_t i = 0; i < 7; i++)
+			cells[i] = texts[i];
+		cells[7] = class->held_class == RI_NONE
+				   ? NULL
+				   : ri_class_name(analysis, class->held_class);
+		ri_listing_add(listing, cells);
+	}
+	ri_listing_finish(listing);
+	if (context->request.format[0] == 't') {
+		fprintf(context->out,
+			"%" PRIu64 " of %" PRIu64 " used blocks, %" PRIu64 " of %" PRIu64
+			" bytes, have no known type\n",
+			unknown->blocks, heap->used_count, unknown->bytes, heap->used_bytes);
+		if (unknown->best != RI_NONE)
+			fprintf(context->out,
+				"--assume=%#" PRIx64 "=TYPE would settle the most: %" PRIu64
+				" more hang on it, %" PRIu64 " bytes\n",
+				(uint64_t)heap->blocks[unknown->classes[unknown->best].best].addr,
+				unknown->classes[unknown->best].settles,
+				unknown->classes[unknown->best].settles_bytes);
+	}
+	ri_unknown_destroy(unknown);
+}
+
 static struct ri_error *run_types(struct ri_command_context *context, int word_count, char **words,
 				  int *ret_status)
 {
@@ -77,6 +132,14 @@ static struct ri_error *run_types(struct ri_command_context *context, int word_c
 	struct ri_listing *listing;
 
 	(void)ret_status;
+	if (context->request.wants_unknown) {
+		if (wanted)
+			return ri_error_create(RI_ERROR_USAGE,
+					       "--unknown is about blocks of no type: not of '%s'",
+					       wanted);
+		list_unknown(context);
+		return NULL;
+	}
 	if (wanted && ri_command_find_type(context->analysis, wanted) == RI_NONE)
 		return ri_error_create(RI_ERROR_USAGE, "there is no counted type '%s'", wanted);
 	tallies = tally_types(population);
@@ -100,7 +163,12 @@ const struct ri_command ri_command_types = {
 		"struct's size, the offsets of the header and of the count from the address that "
 		"handles point at (negative: in front of it), the convention, and whether the "
 		"type is known from debug information (by a profile, or by its shape alone: see "
-		"'inferred'), from a descriptor in memory, or from a fixed layout.",
+		"'inferred'), from a descriptor in memory, or from a fixed layout. "
+		"With --unknown instead the used heap blocks of which no type is known: a row per "
+		"size, with how many hold pointers at all; the address of the one from which most "
+		"others of no known type are reached through such blocks, how many these are, and "
+		"where that block is held. Who knows what lies there says so with --assume, an "
+		"option of the whole analysis, and its pointers are followed.",
 	.needs_target = true,
 	.max_words = 1,
 	.run = run_types,

@@ -34,7 +34,7 @@ enum {
 	OPT_THREADS, OPT_TIMINGS, OPT_TIME_LIMIT, OPT_MAX_MEMORY, OPT_CONFINE,
 	OPT_COLOUR, OPT_FORMAT, OPT_SHOW_NAMES, OPT_TYPE,
 	OPT_GROUP, OPT_NAME, OPT_INDEX, OPT_OBJECT, OPT_CODE, OPT_LIMIT,
-	OPT_INFER, OPT_NO_INFER,
+	OPT_INFER, OPT_NO_INFER, OPT_ASSUME, OPT_UNKNOWN,
 };
 
 static const struct argp_option report_options[] = {
@@ -44,6 +44,8 @@ static const struct argp_option report_options[] = {
 	{ "quiet", 'q', 0, 0, "findings and the verdict alone", 0 },
 	{ "show-names", OPT_SHOW_NAMES, 0, 0,
 	  "object names, which come from the target's memory, in files and machine formats too", 0 },
+	{ "unknown", OPT_UNKNOWN, 0, 0,
+	  "of 'types': heap blocks of no known type, by size, and which would settle the most", 0 },
 	{ 0, 0, 0, 0, "Filters:", 30 },
 	{ "type", OPT_TYPE, "TYPE", 0, "objects of this counted type", 0 },
 	{ "group", OPT_GROUP, "GROUP", 0, "members of this group", 0 },
@@ -101,6 +103,9 @@ static error_t parse_report_option(int key, char *arg, struct argp_state *state)
 	case OPT_SHOW_NAMES:
 		request->show_names = true;
 		return 0;
+	case OPT_UNKNOWN:
+		request->wants_unknown = true;
+		return 0;
 	case OPT_TYPE:
 		request->type = arg;
 		return 0;
@@ -155,6 +160,10 @@ static const struct argp_option global_options[] = {
 	  "given), all (with what is only possible, and beside profiles), none",
 	  0 },
 	{ "no-infer", OPT_NO_INFER, 0, 0, "the same as --infer=none", 0 },
+	{ "assume", OPT_ASSUME, "ADDR=TYPE", 0,
+	  "the heap block at ADDR holds a TYPE of the debug information (repeatable); 'types "
+	  "--unknown' tells which address would settle the most",
+	  0 },
 	{ "strict", OPT_STRICT, 0, 0,
 	  "memory that is absent and presumed never touched counts as missing", 0 },
 	{ "at-exit", OPT_AT_EXIT, 0, 0,
@@ -241,6 +250,24 @@ static error_t parse_infer(struct argp_state *state, struct ri_options *options,
 	return EINVAL;
 }
 
+static error_t parse_assume(struct argp_state *state, struct ri_options *options,
+			    const char *text)
+{
+	struct ri_assumption assumption;
+	char *end;
+
+	errno = 0;
+	assumption.addr = strtoull(text, &end, 0);
+	if (errno || end == text || *end != '=' || !end[1]) {
+		argp_error(state, "--assume takes ADDR=TYPE, like 0x5581a0=table, not '%s'",
+			   text);
+		return EINVAL;
+	}
+	assumption.type_name = end + 1;
+	*ri_push(&options->assumptions) = assumption;
+	return 0;
+}
+
 bool ri_options_is_targetless(const char *word)
 {
 	const struct ri_command *command = ri_command_find(word);
@@ -317,6 +344,8 @@ static error_t parse_global_option(int key, char *arg, struct argp_state *state)
 	case OPT_NO_INFER:
 		options->infer = RI_INFER_NONE;
 		return 0;
+	case OPT_ASSUME:
+		return parse_assume(state, options, arg);
 	case OPT_STRICT:
 		options->is_strict = true;
 		return 0;
@@ -432,6 +461,7 @@ void ri_options_parse(struct ri_options *options, int argc, char **argv)
 void ri_options_deinit(struct ri_options *options)
 {
 	ri_vec_deinit(&options->profile_paths);
+	ri_vec_deinit(&options->assumptions);
 	ri_vec_deinit(&options->debug_dirs);
 }
 

@@ -23,6 +23,7 @@ enum ri_colour_mode { RI_COLOUR_AUTO, RI_COLOUR_ALWAYS, RI_COLOUR_NEVER };
 struct ri_report_request {
 	const char *format;      /* "text", "json" */
 	bool is_verbose, is_quiet, show_names;
+	bool wants_unknown;      /* of `types` */
 	const char *type, *group, *name, *code;
 	bool has_object;
 	uint64_t object_addr;
@@ -38,6 +39,7 @@ struct ri_options {
 	pid_t pid;               /* 0: none */
 	const char *exe_path, *sysroot, *output_path;
 	RI_VEC(const char *) profile_paths; /* null-terminated once parsed */
+	RI_VEC(struct ri_assumption) assumptions;
 	RI_VEC(const char *) debug_dirs;    /* null-terminated once parsed */
 	enum ri_infer_mode infer;
 	bool no_builtin_profiles, is_interactive, is_strict, is_at_exit,

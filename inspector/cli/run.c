@@ -3,6 +3,7 @@
  * Running one command: its options, its words, its errors.  The one place that
  * prints a usage line.
  */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -59,6 +60,13 @@ static void append_analysis(char **text, const struct ri_options *options)
 		append_word(text, "", "--no-builtin");
 	if (options->infer != RI_INFER_AUTO)
 		append_word(text, "", options->infer == RI_INFER_ALL ? "--infer=all" : "--no-infer");
+	for (size_t i = 0; i < options->assumptions.count; i++) {
+		const struct ri_assumption *assumption = &options->assumptions.items[i];
+		char *word = ri_format("0x%" PRIx64 "=%s", assumption->addr, assumption->type_name);
+
+		append_word(text, "--assume=", word);
+		free(word);
+	}
 	if (options->is_strict)
 		append_word(text, "", "--strict");
 	if (options->is_at_exit)
@@ -159,6 +167,8 @@ bool ri_command_prepare(const struct ri_options *options, int argc, char **argv,
 	if (!error && command->is_text_only && strcmp(ret->request.format, "text"))
 		error = ri_error_create(RI_ERROR_USAGE, "'%s' prints text alone, no %s",
 					command->name, ret->request.format);
+	if (!error && ret->request.wants_unknown && command != &ri_command_types)
+		error = ri_error_create(RI_ERROR_USAGE, "--unknown is an option of 'types'");
 	if (!error)
 		return true;
 	print_error(command, error);

@@ -66,6 +66,8 @@ struct ri_error *ri_session_analyse(const struct ri_options *options, unsigned c
 		.is_strict = options->is_strict,
 		.is_memory_alone = is_memory_alone,
 		.is_at_exit = options->is_at_exit,
+		.assumptions = options->assumptions.items,
+		.assumption_count = options->assumptions.count,
 	};
 	struct ri_error *error = NULL;
 
