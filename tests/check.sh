@@ -27,6 +27,16 @@ count() {
 		END { print p + 0, f + 0, s + 0 }' "$1"
 }
 
+# What says why a step failed: of the lines that tell of failures, the last ones; without any such
+# line, the log's last ones.  What counts failures that there are none of is no such line.
+reasons() {
+	grep -nE '[Ff]ail|FAIL|ERROR|[Ee]rror:|must give|unexpected|^    |not ok|^kept:|only [0-9]+ trials' "$1" |
+		grep -vE ' 0 failed' | tail -n 12 | cut -c 1-400 >"$1.reasons"
+	[ -s "$1.reasons" ] || tail -n 6 "$1" | cut -c 1-400 >"$1.reasons"
+	sed 's/^/    /' "$1.reasons"
+	rm -f "$1.reasons"
+}
+
 for step; do
 	name=${step%%=*}
 	command=${step#*=}
@@ -53,6 +63,11 @@ for step; do
 	fi
 done
 
+# again, and last: where only the end of all this is kept, it is enough
+for name in $broken; do
+	echo "failed: $name ($logs/$name.log)"
+	reasons "$logs/$name.log"
+done
 [ -z "$broken" ] || echo "failed:$broken"
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ]

@@ -6,14 +6,15 @@
 # at random.  Each of the thousand runs must end by itself, with a status of its own, in its time
 # and with its memory.
 #
-# usage: corrupt.sh [--trials=N] [--every=N] [--seed=N] BUILD
+# usage: corrupt.sh [--trials=N] [--every=N] [--seed=N] [--keep-failed=DIR] BUILD
 set -u
-trials=60 seed=1 every=1
+trials=60 seed=1 every=1 keep=
 while [ $# -gt 1 ]; do
 	case $1 in
 	--trials=*) trials=${1#*=} ;;
 	--every=*) every=${1#*=} ;; # of what is planned
 	--seed=*) seed=${1#*=} ;;
+	--keep-failed=*) keep=$1 ;;
 	*) echo "corrupt.sh: no option $1" >&2; exit 2 ;;
 	esac
 	shift
@@ -22,7 +23,7 @@ build=$1
 fixtures=$(cd "$(dirname "$0")/../fixtures" && pwd)
 . "$(dirname "$0")/core-lib.sh"
 status=0 runs=0
-limits='--time-limit=20 --max-memory=512M'
+limits=--max-memory=512M # time: see corrupt.c
 
 # WAY FILE OPTION...: damages the file, which the options name by a last `@`.
 corrupt() {
@@ -30,7 +31,7 @@ corrupt() {
 
 	shift 2
 	runs=$((runs + 1))
-	"$build/tests/tools/corrupt" --trials="$trials" --seed=$((seed * 100 + runs)) \
+	"$build/tests/tools/corrupt" $keep --trials="$trials" --seed=$((seed * 100 + runs)) \
 		$way "$file" -- \
 		"$build/refinspect" $limits "$@" || status=1
 }
@@ -40,7 +41,7 @@ plan() {
 	local kind=$1 file=$2
 
 	shift 2
-	"$build/tests/tools/corrupt" --plan=$kind --every=$every "$file" -- \
+	"$build/tests/tools/corrupt" $keep --plan=$kind --every=$every "$file" -- \
 		"$build/refinspect" $limits "$@" || status=1
 }
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Damages core files (or executables) at random or by a plan and sees that refinspect ends by
- * itself, in time, with a status of its own and at most one line of complaint.
+ * itself, within 20 seconds of CPU time, with a status of its own and at most one line of complaint.
  *
  *	corrupt [options] FILE -- REFINSPECT [ARGUMENT...]
  *		--trials=N   (default 100)
  *		--seed=N     printed
  *		--trial=N    only this one
  *		--keep=FILE  of the last trial made
+ *		--keep-failed=DIR  copies of what made trials fail
  *		--plan=KIND  instead of at random: all damage of this kind, see damage.h
  *		--every=N    of these only each Nth
  *		--never-clean  status 0 is wrong: the undamaged FILE has findings
@@ -33,6 +34,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -40,16 +42,25 @@
 #include "base/memory.h"
 #include "damage.h"
 
-enum { TRIAL_SECONDS = 60, COMPLAINT_BYTES = 2000 };
+/* CPU time decides, which other work on the machine does not use up; the other is for what sleeps. */
+enum { TRIAL_CPU_SECONDS = 20, TRIAL_SECONDS = 600, COMPLAINT_BYTES = 2000 };
 
 struct options {
 	unsigned trials, every;
 	uint64_t seed;
 	long trial; /* -1: all */
-	const char *keep, *file;
+	const char *keep, *keep_failed, *file;
 	bool is_never_clean;
 	bool (*plan)(struct image *image, unsigned trial); /* null: at random */
 	char **command;
+};
+
+/* What all trials came to. */
+struct outcome {
+	unsigned passed, failed, statuses[4];
+	unsigned slowest, largest; /* trials */
+	double slowest_seconds;  /* of CPU time */
+	long largest_kib;
 };
 
 static uint64_t draw(struct image *image, uint64_t limit)
@@ -235,6 +246,7 @@ static void write_file(const char *path, const struct image *image)
 /* In the child: runs the command on `path`. */
 __attribute__((noreturn)) static void run_command(char **command, const char *path, int complaint)
 {
+	const struct rlimit limit = { TRIAL_CPU_SECONDS, TRIAL_CPU_SECONDS + 5 };
 	int null = open("/dev/null", O_RDWR);
 
 	for (char **word = command; *word; word++) {
@@ -246,6 +258,7 @@ __attribute__((noreturn)) static void run_command(char **command, const char *pa
 	dup2(null, STDIN_FILENO);
 	dup2(null, STDOUT_FILENO);
 	dup2(complaint, STDERR_FILENO);
+	setrlimit(RLIMIT_CPU, &limit);
 	alarm(TRIAL_SECONDS);
 	execv(command[0], command);
 	_exit(127);
@@ -263,7 +276,7 @@ static const char *judge(const struct options *options, int status, const char *
 	for (const char *p = complaint; (p = strchr(p, '\n')); p++)
 		lines++;
 	if (strstr(complaint, "ended by signal"))
-		return "its analysis died";
+		return strstr(complaint, "(CPU time") ? "took too much CPU time" : "its analysis died";
 	if (strstr(complaint, "not done after"))
 		return "took too long";
 	if (strstr(complaint, "out of memory"))
@@ -287,48 +300,79 @@ static uint64_t trial_random(uint64_t seed, unsigned trial)
 	return (x ^ x >> 31) | 1;
 }
 
-/* True if nothing was wrong; *ret_is_over if there is no such trial. */
+static void count_trial(struct outcome *outcome, unsigned trial, int status,
+			const struct rusage *usage)
+{
+	double seconds = (double)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) +
+			 (double)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) / 1e6;
+
+	if (WIFEXITED(status) && WEXITSTATUS(status) < 4)
+		outcome->statuses[WEXITSTATUS(status)]++;
+	if (seconds > outcome->slowest_seconds) {
+		outcome->slowest_seconds = seconds;
+		outcome->slowest = trial;
+	}
+	if (usage->ru_maxrss > outcome->largest_kib) {
+		outcome->largest_kib = usage->ru_maxrss;
+		outcome->largest = trial;
+	}
+}
+
+static void keep_failed(const struct options *options, unsigned trial, const struct image *image)
+{
+	const char *slash = strrchr(options->file, '/');
+	char *path = ri_format("%s/%s.%d.%u", options->keep_failed,
+			       slash ? slash + 1 : options->file, (int)getpid(), trial);
+
+	write_file(path, image);
+	printf("kept: %s\n", path);
+	free(path);
+}
+
+/* False if there is no such trial. */
 static bool make_trial(const struct options *options, const char *path, unsigned trial,
-		       unsigned *statuses, bool *ret_is_over)
+		       struct outcome *outcome)
 {
 	struct image image = { .random = trial_random(options->seed, trial) };
 	int complaint = memfd_create("complaint", MFD_CLOEXEC), status;
 	char text[COMPLAINT_BYTES + 1];
+	struct rusage usage;
 	const char *wrong;
 	ssize_t length;
 	pid_t child;
 
 	read_file(options->file, &image);
-	if (!options->plan)
+	if (!options->plan) {
 		damage(&image);
-	else if (!options->plan(&image, trial))
-		*ret_is_over = true;
-	if (*ret_is_over) {
+	} else if (!options->plan(&image, trial)) {
 		close(complaint);
 		free(image.bytes);
-		return true;
+		return false;
 	}
 	write_file(path, &image);
-	free(image.bytes);
 	fflush(stdout);
 	child = fork();
 	if (child < 0 || complaint < 0)
 		err(2, "trial");
 	if (!child)
 		run_command(options->command, path, complaint);
-	while (waitpid(child, &status, 0) < 0)
+	while (wait4(child, &status, 0, &usage) < 0)
 		if (errno != EINTR)
-			err(2, "waitpid");
+			err(2, "wait4");
 	length = pread(complaint, text, COMPLAINT_BYTES, 0);
 	text[length > 0 ? length : 0] = '\0';
 	close(complaint);
-	if (WIFEXITED(status) && WEXITSTATUS(status) < 4)
-		statuses[WEXITSTATUS(status)]++;
+	count_trial(outcome, trial, status, &usage);
 	wrong = judge(options, status, text);
 	if (wrong)
-		printf("%s: --seed=%" PRIu64 " --trial=%u: %s (status %#x): %s\n", options->file,
-		       options->seed, trial, wrong, status, text);
-	return !wrong;
+		printf("failed: %s: %s=%" PRIu64 " --trial=%u: %s (status %#x): %s\n", options->file,
+		       options->plan ? "plan; --seed" : "--seed", options->seed, trial, wrong,
+		       status, text);
+	if (wrong && options->keep_failed)
+		keep_failed(options, trial, &image);
+	free(image.bytes);
+	*(wrong ? &outcome->failed : &outcome->passed) += 1;
+	return true;
 }
 
 static bool (*find_plan(const char *name))(struct image *image, unsigned trial)
@@ -346,6 +390,7 @@ static void parse(int argc, char **argv, struct options *options)
 		{ "seed", required_argument, NULL, 's' },
 		{ "trial", required_argument, NULL, 't' },
 		{ "keep", required_argument, NULL, 'k' },
+		{ "keep-failed", required_argument, NULL, 'f' },
 		{ "plan", required_argument, NULL, 'p' },
 		{ "every", required_argument, NULL, 'e' },
 		{ "never-clean", no_argument, NULL, 'c' },
@@ -366,6 +411,9 @@ static void parse(int argc, char **argv, struct options *options)
 			break;
 		case 'k':
 			options->keep = optarg;
+			break;
+		case 'f':
+			options->keep_failed = optarg;
 			break;
 		case 'e':
 			options->every = (unsigned)strtoul(optarg, NULL, 10);
@@ -389,26 +437,24 @@ static void parse(int argc, char **argv, struct options *options)
 int main(int argc, char **argv)
 {
 	struct options options = { .trials = 100, .every = 1, .seed = 1, .trial = -1 };
-	unsigned passed = 0, failed = 0, statuses[4] = { 0 };
-	bool is_over = false;
+	struct outcome outcome = { 0 };
 	char *path;
 
 	parse(argc, argv, &options);
 	path = options.keep ? ri_strdup(options.keep)
 			    : ri_format("/tmp/refinspect-corrupt.%d", (int)getpid());
-	for (unsigned trial = 0; trial < options.trials && !is_over;
-	     trial += options.every ? options.every : 1)
-		if (options.trial < 0 || trial == (unsigned long)options.trial) {
-			if (!make_trial(&options, path, trial, statuses, &is_over))
-				failed++;
-			else if (!is_over)
-				passed++;
-		}
+	for (unsigned trial = 0; trial < options.trials; trial += options.every ? options.every : 1)
+		if (options.trial < 0 || trial == (unsigned long)options.trial)
+			if (!make_trial(&options, path, trial, &outcome))
+				break;
 	if (!options.keep)
 		unlink(path);
 	free(path);
-	printf("%s, seed %" PRIu64 ": %u ended with status 0, %u with 1, %u with 2, %u with 3\n",
-	       options.file, options.seed, statuses[0], statuses[1], statuses[2], statuses[3]);
-	printf("%u passed, %u failed, 0 skipped\n", passed, failed);
-	return failed || !passed;
+	printf("%s, seed %" PRIu64 ": %u ended with status 0, %u with 1, %u with 2, %u with 3; "
+	       "slowest trial %u, %.1f s of CPU time; largest trial %u, %ld MiB\n",
+	       options.file, options.seed, outcome.statuses[0], outcome.statuses[1],
+	       outcome.statuses[2], outcome.statuses[3], outcome.slowest, outcome.slowest_seconds,
+	       outcome.largest, outcome.largest_kib / 1024);
+	printf("%u passed, %u failed, 0 skipped\n", outcome.passed, outcome.failed);
+	return outcome.failed || !outcome.passed;
 }
