@@ -1,30 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What the debug information of one file costs: a whole visit by libdw, and ours.
+ * dievisit FILE: visits every DIE of the file's debug information once by libdw and does
+ * nothing with it: what `make bench DWARF=FILE` measures an audit against.
  *
- *	dievisit FILE           visits every DIE once, and does nothing with it
- *	dievisit --index FILE   indexes the names, as an audit does
- *	dievisit --scan FILE    the same, and looks at each struct for a reference count
- *	dievisit --type=NAME FILE   the same as --index, and loads one struct
- *
- * Prints what it counted, the processor time in seconds and the most memory in MB.  For
- * `make bench DWARF=FILE`.
+ * Prints how many there were, and the processor time in seconds.
  */
-#include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <err.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
-
-#include "debug/modules.h"
-#include "debug/types.h"
-#include "profile/infer.h"
-#include "target/target_private.h"
 
 static double seconds(void)
 {
@@ -33,14 +19,6 @@ static double seconds(void)
 	getrusage(RUSAGE_SELF, &usage);
 	return (double)usage.ru_utime.tv_sec + (double)usage.ru_stime.tv_sec +
 	       1e-6 * (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
-}
-
-static void report(const char *what, size_t count)
-{
-	struct rusage usage;
-
-	getrusage(RUSAGE_SELF, &usage);
-	printf("%s %zu seconds %.3f MB %ld\n", what, count, seconds(), usage.ru_maxrss / 1024);
 }
 
 static size_t visit(Dwarf_Die *parent)
@@ -73,3 +51,15 @@ static size_t visit_all(const char *path)
 	return count;
 }
 
+int main(int argc, char **argv)
+{
+	size_t count;
+
+	if (argc != 2) {
+		fputs("usage: dievisit FILE\n", stderr);
+		return 2;
+	}
+	count = visit_all(argv[1]);
+	printf("%zu DIEs, %.3f seconds\n", count, seconds());
+	return 0;
+}
