@@ -310,8 +310,7 @@ struct ri_heap *ri_heap_create(const struct ri_target *target, const struct ri_m
 	for (size_t i = 0; i < ri_allocator_count; i++)
 		ri_allocators[i]->walk(target, modules, gaps, &builder);
 	heap->foreign_allocator = ri_heap_find_foreign(target, modules, heap->arena_count > 0);
-	if (!builder.is_sealed)
-		ri_heap_builder_seal(&builder);
+	heap->wrapper_bytes = ri_heap_builder_unwrap(&builder, target);
 	finish_regions(heap);
 	if (heap->damage_count)
 		qsort(heap->damages, heap->damage_count, sizeof(*heap->damages), compare_damages);

@@ -59,6 +59,8 @@ struct ri_heap {
 	const char *allocator;    /* "glibc 64-bit", "unknown"; static text */
 	uint64_t used_count, used_bytes, free_count, free_bytes;
 	uint64_t arena_count;
+	uint64_t wrapper_bytes;   /* of the program's own header in front of most blocks, which
+				   * are taken without it; 0: none */
 	/* An allocator other than those understood serves this target: what rests on
 	 * liveness cannot be checked.  Says which and how it was noticed, or null. */
 	const char *foreign_allocator;

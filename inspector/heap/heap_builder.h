@@ -51,6 +51,13 @@ void ri_heap_builder_carve(struct ri_heap_builder *builder, const struct ri_heap
 			   size_t span_count);
 
 /*
+ * Cuts used blocks that begin with a header of the program's own allocator to what follows
+ * it: see wrapped.c. Returns the bytes of such a header, 0: blocks have none, nothing was
+ * changed. Seals the builder.
+ */
+uint64_t ri_heap_builder_unwrap(struct ri_heap_builder *builder, const struct ri_target *target);
+
+/*
  * Looks for an allocator that this floor cannot walk: by the names of the
  * mapped files, by symbols of the executable, and by malloc's being defined
  * outside libc.  Returns what was noticed as one line of static text, or null.
