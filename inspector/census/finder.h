@@ -260,6 +260,9 @@ void ri_pools_destroy(const struct ri_finder *finder, uint64_t *pools);
 bool ri_is_remnant(struct ri_finder *finder, const struct ri_object *object,
 		   const uint64_t *pools);
 
+/* idle.c: takes objects with a count of zero for alive where most of their type have it. */
+void ri_idle_settle(struct ri_finder *finder);
+
 /* rivals.c: drops objects that stand where better known ones do; finder->objects are in
  * their final order, place_of[] says where each was put and is updated.  Sets the
  * population's rivals. */

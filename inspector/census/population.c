@@ -350,6 +350,7 @@ static void finish(struct ri_finder *finder, struct ri_groups *groups,
 	for (size_t i = 0; i < finder->objects.count; i++)
 		set_state(finder, &finder->objects.items[i], pools);
 	ri_pools_destroy(finder, pools);
+	ri_idle_settle(finder);
 	place_of = ri_malloc(finder->objects.count * sizeof(*place_of));
 	sort_objects(finder, place_of);
 	ri_rivals_drop(finder, place_of, population);

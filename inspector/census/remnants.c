@@ -16,6 +16,9 @@
  *
  *	an earlier census showed that the counts of what it points at deny it (stale.c).
  *
+ * So is what lies in the middle of a block, told by a pointer to a type found by its shape alone,
+ * and has been written over.
+ *
  * Cost: one pass over the objects, and the members of those in question.  Blind spots: a
  * whole remnant in a block that fits, held by untyped pointers alone, looks like an object
  * in all of this.
@@ -23,6 +26,7 @@
 #include "census/finder.h"
 
 #include "census/lost.h"
+#include "profile/infer.h"
 
 #define LOWEST_ADDRESS 4096
 #define POINTERS_MAX 3
@@ -164,11 +168,25 @@ static bool has_bit(const uint64_t *bits, uint32_t i)
 	return bits[i / 64] >> i % 64 & 1;
 }
 
+/* Whether nothing but a pointer into the middle of a block says that there is an object, of a
+ * type that was found by its shape, and what lies there cannot be one. */
+static bool is_stray(struct ri_finder *finder, const struct ri_object *object)
+{
+	const struct ri_counted_type *type = &finder->types.items[object->type];
+	const struct ri_convention *c = &finder->layout->conventions.items[type->convention];
+
+	return object->found == RI_FOUND_POINTER && object->block != RI_NONE && !c->magic_count &&
+	       ri_convention_is_inferred(c) && !fills_block(finder, object) &&
+	       is_written_over(finder, object);
+}
+
 bool ri_is_remnant(struct ri_finder *finder, const struct ri_object *object,
 		   const uint64_t *pools)
 {
 	bool is_in_pool;
 
+	if (is_stray(finder, object))
+		return true;
 	if (!ri_found_by_looks(object->found) || object->block == RI_NONE)
 		return false;
 	is_in_pool = has_bit(pools, object->block);
