@@ -11,6 +11,9 @@
  *               log(frequency in the portrait / frequency in the background), each within
  *               WORD_NATS_MAX; a constant that is there or not counts more; and half the log
  *               of how many objects the portrait rests on
+ *   filling     where nearly all blocks of a size are known objects of one type, the blocks of
+ *               that size say nothing against it: then the words are held against those of all
+ *               blocks, and how many of the size are of the type counts instead
  *
  * A block is recognised where the best type scores enough by itself and enough more than
  * the best other one; small blocks have to score more, since few words say little.  The
@@ -45,6 +48,9 @@
 #define DRAWN_TO_BACKGROUND 4.0 /* objects that look like the background, added to the seeds */
 #define SCORE_MIN 4.0
 #define MARGIN_MIN 4.0
+#define FILLING_SEEDS_MIN 16   /* known objects of a type that fills a size of blocks */
+#define FILLING_TO_OTHERS 9    /* so many for each other block of that size */
+#define FILLING_NULL_NATS 1.0  /* at most, of all nulls together */
 #define SMALL_BYTES 24
 #define SMALL_SCORE_MIN 6.0
 #define SMALL_MARGIN_MIN 6.0
@@ -67,8 +73,10 @@ struct portrait {
  * candidates[first .. first + count). */
 struct background {
 	uint64_t size_bytes;
-	uint32_t owner, blocks, sampled, step;
+	uint32_t owner, blocks, seen, sampled, step;
 	uint32_t first, count;
+	uint32_t filler, filling; /* the portrait that most objects of such blocks are of, and how
+				   * many; RI_NONE: no object is known */
 };
 
 struct gallery {
@@ -77,6 +85,7 @@ struct gallery {
 	uint64_t least_with_tail; /* size of the smallest wanted type that has one */
 	struct ri_address_map counts; /* of kinds, see word_kinds.h */
 	uint32_t owner_count;
+	uint32_t general, general_words; /* the owner that counts the kinds of all blocks' words */
 	RI_VEC(struct portrait) portraits; /* ascending by size */
 	RI_VEC(struct background) backgrounds;
 	RI_VEC(uint32_t) candidates; /* portraits, by background */
@@ -279,7 +288,60 @@ static void list_backgrounds(struct gallery *g)
 		background = ri_push(&g->backgrounds);
 		background->size_bytes = size_bytes;
 		background->owner = g->owner_count++;
+		background->filler = RI_NONE;
 		list_candidates(g, background);
+	}
+}
+
+/* Notes which type's objects most blocks of each size are. */
+static void find_fillers(struct gallery *g)
+{
+	const struct ri_population *population = g->input->population;
+	uint32_t *known = ri_calloc(g->candidates.count + 1, sizeof(*known));
+
+	for (size_t o = 0; o < population->object_count; o++) {
+		const struct ri_object *object = &population->objects[o];
+		const struct background *background;
+
+		if (object->block == RI_NONE || object->parent != RI_NONE || !is_seed(object))
+			continue;
+		background = find_background(g, g->input->heap->blocks[object->block].size_bytes);
+		for (uint32_t i = 0; background && i < background->count; i++)
+			known[background->first + i] +=
+				g->portraits.items[g->candidates.items[background->first + i]].type ==
+				object->type;
+	}
+	for (size_t i = 0; i < g->backgrounds.count; i++) {
+		struct background *background = &g->backgrounds.items[i];
+
+		for (uint32_t k = background->first; k < background->first + background->count; k++)
+			if (known[k] > background->filling) {
+				background->filling = known[k];
+				background->filler = g->candidates.items[k];
+			}
+	}
+	free(known);
+}
+
+/* The kinds of the words of blocks of any size. */
+static void paint_general(struct gallery *g)
+{
+	const struct ri_heap *heap = g->input->heap;
+	size_t step = heap->block_count / SAMPLE_MAX + 1;
+
+	g->general = g->owner_count++;
+	for (size_t b = 0; b < heap->block_count; b += step) {
+		const struct ri_block *block = &heap->blocks[b];
+
+		for (uint32_t w = 0; block->state == RI_BLOCK_USED && w < WORDS_MAX &&
+				     w < block->size_bytes / 8; w++) {
+			uint64_t value;
+
+			if (!ri_image_read_u64(g->input->image, block->addr + 8ull * w, &value))
+				continue;
+			ri_kind_counts_add(&g->counts, g->general, 0, ri_word_kind(g->input, value));
+			g->general_words++;
+		}
 	}
 }
 
@@ -304,7 +366,7 @@ static void paint_backgrounds(struct gallery *g)
 							? find_background(g, block->size_bytes)
 							: NULL;
 
-		if (!background || background->blocks++ % background->step)
+		if (!background || background->seen++ % background->step)
 			continue;
 		background->sampled++;
 		for (uint32_t w = 0; w < WORDS_MAX && w < block->size_bytes / 8; w++) {
@@ -365,6 +427,48 @@ static double score_of(const struct gallery *g, const struct portrait *portrait,
 	return score;
 }
 
+/* The score of a block of a size that nearly nothing but objects of one type has; the worst where
+ * there is no such type. */
+static double filling_score(const struct gallery *g, const struct candidate *c)
+{
+	const struct background *background = c->background;
+	const struct portrait *portrait;
+	double score, nulls = 0;
+	uint32_t others = background->blocks - background->filling;
+
+	if (background->filler == RI_NONE || background->filling < FILLING_SEEDS_MIN ||
+	    background->filling > background->blocks ||
+	    (uint64_t)others * FILLING_TO_OTHERS > background->filling)
+		return -INFINITY;
+	portrait = &g->portraits.items[background->filler];
+	score = log((background->filling + 1.0) / (others + 1.0));
+	for (uint32_t w = 0; w < portrait->word_count && w < c->word_count; w++) {
+		double seen = ri_kind_counts_get(&g->counts, portrait->owner, w, c->kind[w]);
+		double usual = ri_kind_counts_get(&g->counts, g->general, 0, c->kind[w]);
+		double nats = log((seen + SMOOTHING) / (portrait->sampled + SMOOTHING * KINDS_EXPECTED) /
+				  ((usual + SMOOTHING) / (g->general_words + SMOOTHING * KINDS_EXPECTED)));
+
+		if (is_constant(portrait, w) && c->value[w] != portrait->value[w])
+			return -INFINITY;
+		*(c->value[w] ? &score : &nulls) += fmax(-WORD_NATS_MAX, fmin(WORD_NATS_MAX, nats));
+	}
+	return score + fmin(nulls, FILLING_NULL_NATS);
+}
+
+/* The type that fills the blocks of the candidate's size, if the candidate is one more, or null. */
+static const struct portrait *recognise_filler(const struct gallery *g, const struct candidate *c)
+{
+	bool is_small = c->block->size_bytes <= SMALL_BYTES;
+	const struct portrait *filler;
+
+	if (filling_score(g, c) < (is_small ? SMALL_SCORE_MIN : SCORE_MIN))
+		return NULL;
+	filler = &g->portraits.items[c->background->filler];
+	return is_wanted(g, filler) && ri_looks_alive(g->input, filler->type,
+						      c->block->addr + filler->front_bytes, NULL)
+		       ? filler : NULL;
+}
+
 static bool is_same_name(const struct gallery *g, const struct portrait *a,
 			 const struct portrait *b)
 {
@@ -420,6 +524,8 @@ static void look_at(const struct gallery *g, const struct ri_block *block,
 		c.kind[w] = ri_word_kind(g->input, c.value[w]);
 	}
 	portrait = recognise(g, &c);
+	if (!portrait)
+		portrait = recognise_filler(g, &c);
 	if (portrait)
 		*ri_push(ret) = (struct ri_lost_object){ block->addr + portrait->front_bytes,
 							 portrait->type };
@@ -452,6 +558,8 @@ static void find_alike(const struct ri_recognise_input *input, const bool *wante
 	find_least_with_tail(&g);
 	list_backgrounds(&g);
 	paint_backgrounds(&g);
+	find_fillers(&g);
+	paint_general(&g);
 	for (size_t b = 0; b < input->heap->block_count; b++) {
 		const struct ri_block *block = &input->heap->blocks[b];
 		const struct background *background;

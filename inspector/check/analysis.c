@@ -10,6 +10,7 @@
  */
 #include "check/analysis.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -269,6 +270,16 @@ static bool bind_biases(struct ri_analysis *analysis)
 	return true;
 }
 
+/* The first census once more, with a layout that is bound anew. */
+static void begin_again(struct ri_analysis *analysis, struct ri_lost *known, struct ri_gaps *gaps,
+			unsigned thread_count, double *since)
+{
+	known->objects.count = known->stale.count = 0;
+	ri_gaps_deinit(gaps);
+	ri_gaps_init(gaps);
+	take_census_with(analysis, known, thread_count, gaps, since);
+}
+
 /* Everything that is found in memory: blocks, objects, holders, graph; again while lost
  * objects or stale ones show.  What the census before the last one could not do does not count. */
 static void take_census(struct ri_analysis *analysis, unsigned thread_count, double *since)
@@ -284,18 +295,21 @@ static void take_census(struct ri_analysis *analysis, unsigned thread_count, dou
 	ri_analysis_infer_groups(analysis, &analysis->gaps);
 	end_stage(analysis, "inference", since);
 	take_census_with(analysis, &known, thread_count, &gaps, since);
-	for (unsigned i = 0; i < BINDINGS_MAX && bind_biases(analysis); i++) {
-		ri_gaps_deinit(&gaps);
-		ri_gaps_init(&gaps);
-		take_census_with(analysis, &known, thread_count, &gaps, since);
-	}
-	for (unsigned i = 0;; i++) {
+	for (unsigned i = 0, bindings = 0;; i++) {
 		struct ri_lost_input input = { analysis->target->image, analysis->types,
 					       analysis->layout, analysis->heap,
 					       analysis->population, analysis->graph,
 					       &known };
-		struct ri_lost *lost = ri_lost_find(&input, i == CENSUS_MAX);
+		struct ri_lost *lost;
 
+		/* before anything is built on the counts, and once more when all objects are known */
+		if (!i && bindings < BINDINGS_MAX && bind_biases(analysis)) {
+			begin_again(analysis, &known, &gaps, thread_count, since);
+			bindings++;
+			i = UINT_MAX; /* 0 in the next round */
+			continue;
+		}
+		lost = ri_lost_find(&input, i == CENSUS_MAX);
 		if (i < CENSUS_MAX)
 			ri_stale_find(&input, analysis->holders, lost);
 		end_stage(analysis, "lost", since);
@@ -303,6 +317,13 @@ static void take_census(struct ri_analysis *analysis, unsigned thread_count, dou
 			recognise(analysis, &known, lost);
 		end_stage(analysis, "recognition", since);
 		if (!lost->objects.count && !lost->stale.count) {
+			if (i && bindings < BINDINGS_MAX && bind_biases(analysis)) {
+				ri_lost_destroy(lost);
+				begin_again(analysis, &known, &gaps, thread_count, since);
+				bindings++;
+				i = UINT_MAX; /* 0 in the next round */
+				continue;
+			}
 			ri_lost_tell(lost, &input, &gaps);
 			tell_pool_slots(analysis, &gaps);
 			ri_holders_tell_backs(analysis->holders, analysis->population,

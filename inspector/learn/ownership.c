@@ -35,6 +35,7 @@
 #define NOT_EXPLAINED_OBJECTS_MIN 10
 #define NOT_EXPLAINED_DIVISOR 10 /* fewer than one in so many explained: RI_LEARNED_NOT */
 #define BIAS_OBJECTS_MIN 10
+#define BIAS_UNEXPLAINED_MIN 5   /* fewer may be faults */
 #define BIAS_ZEROS_MIN 3         /* of objects that count 0 and are held */
 #define BIAS_GAIN 3              /* so many times fewer objects must stay unexplained */
 
@@ -321,6 +322,11 @@ static uint32_t flags_of(const struct pupil *pupil, enum ri_learned_state state,
 		       : RI_EDGE_POSSIBLE;
 }
 
+static bool is_unowned(const struct pupil *pupil, uint32_t o)
+{
+	return pupil->input->population->objects[o].state & RI_OBJECT_COUNT_DEAD;
+}
+
 /* Weighs the holders of the i-th object by what was learned. */
 static void apply_to_object(const struct pupil *pupil, enum ri_learned_state state, size_t i,
 			    const struct ri_fit_range *range)
@@ -337,6 +343,9 @@ static void apply_to_object(const struct pupil *pupil, enum ri_learned_state sta
 		case RI_ROWS_LEARNED:
 			edge->flags &= ~(uint32_t)(RI_EDGE_POSSIBLE | RI_EDGE_BORROWS);
 			edge->flags |= flags_of(pupil, state, ri_rows_find_class(&pupil->rows, &key));
+			/* what borrows an object that nothing owns is what keeps it: a cache */
+			if (edge->flags & RI_EDGE_BORROWS && is_unowned(pupil, o))
+				edge->flags ^= RI_EDGE_BORROWS | RI_EDGE_POSSIBLE;
 			break;
 		case RI_ROWS_POSSIBLE:
 			edge->flags &= ~(uint32_t)RI_EDGE_BORROWS;
@@ -401,7 +410,7 @@ static int8_t find_bias(const struct pupil *pupil)
 	uint64_t objects = pupil->result.objects, explained = pupil->result.explained;
 	uint64_t other, zeros = 0;
 
-	if (objects < BIAS_OBJECTS_MIN || explained * 20 >= objects * 19)
+	if (objects < BIAS_OBJECTS_MIN || objects - explained < BIAS_UNEXPLAINED_MIN)
 		return 0;
 	for (size_t i = 0; i < pupil->object_count; i++)
 		zeros += pupil->input->population->objects[pupil->objects[i]].count == 0;
