@@ -454,6 +454,36 @@ static void hand_over_members(struct ri_groups *groups, struct ri_population *po
 	ri_vec_deinit(&groups->memberships);
 }
 
+/* Whether an element of the group's type is known at `node` by now: a walk may have met it before
+ * something typed led there. */
+static bool is_known_element(const struct ri_groups *groups, const struct ri_foreign_node *node)
+{
+	const struct ri_finder *finder = groups->finder;
+	const struct ri_group_rule *rule =
+		rule_of(groups, groups->groups.items[node->group].rule);
+	const struct ri_counted_type *type;
+	uint64_t addr = node->node - (uint64_t)rule->link_offset;
+	uint32_t object;
+
+	if (rule->element_type == RI_LAYOUT_NONE || rule->node_bytes)
+		return false;
+	type = &finder->types.items[rule->element_type];
+	object = ri_finder_find(finder, addr + (uint64_t)type->header_offset, type->convention);
+	return object != RI_NONE && finder->objects.items[object].addr == addr &&
+	       finder->objects.items[object].type == rule->element_type &&
+	       !(finder->objects.items[object].state & RI_OBJECT_DOUBTED_BITS);
+}
+
+static void drop_known_elements(struct ri_groups *groups)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < groups->foreign_nodes.count; i++)
+		if (!is_known_element(groups, &groups->foreign_nodes.items[i]))
+			groups->foreign_nodes.items[kept++] = groups->foreign_nodes.items[i];
+	groups->foreign_nodes.count = kept;
+}
+
 void ri_groups_finish(struct ri_groups *groups, struct ri_population *population)
 {
 	ri_groups_fill_gaps(groups);
@@ -465,6 +495,7 @@ void ri_groups_finish(struct ri_groups *groups, struct ri_population *population
 		group->membership = resolve_membership(groups, group);
 		place_breaks(groups, group, groups->node_counts.items[i]);
 	}
+	drop_known_elements(groups);
 	hand_over_members(groups, population);
 	population->groups = groups->groups.items;
 	population->group_count = groups->groups.count;
