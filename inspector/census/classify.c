@@ -298,25 +298,28 @@ static bool is_group_slot(const struct ri_slot *slot)
 
 /* A link of an inferred kind to what no known group chains: it may be chained by a head that
  * was not found, so it holds what any pointer would. */
-static bool is_doubtful_link(const struct ri_classifier *classifier, const struct ri_slot *slot,
+static bool is_doubtful_link(const struct ri_classifier *classifier, const struct ri_word *word,
 			     const struct ri_hit *hit)
 {
-	return slot->is_inferred && !ri_classify_is_member(classifier->is_member, hit->object);
+	return (word->is_inferred_link || (word->slot && word->slot->is_inferred)) &&
+	       !ri_classify_is_member(classifier->is_member, hit->object);
 }
 
 unsigned ri_classify(const struct ri_classifier *classifier, const struct ri_word *word,
 		     const struct ri_hit *hit, struct ri_edge *ret_edges)
 {
 	const struct ri_slot *slot = word->slot;
+	bool is_doubtful;
 	unsigned n = 0;
 
 	if (slot && slot->kind == RI_SLOT_HEADER)
 		return 0;
 	if (hit->object == RI_NONE)
 		return classify_block(classifier, word, hit, ret_edges);
-	if (word->is_link || (is_group_slot(slot) && !is_doubtful_link(classifier, slot, hit)))
+	is_doubtful = is_doubtful_link(classifier, word, hit);
+	if ((word->is_link || is_group_slot(slot)) && !is_doubtful)
 		return classify_link(classifier, word, hit, ret_edges);
-	if (slot && slot->kind == RI_SLOT_POINTER)
+	if (slot && (slot->kind == RI_SLOT_POINTER || (is_group_slot(slot) && slot->pointee)))
 		n = classify_typed(classifier, word, hit, ret_edges);
 	return n ? n : classify_object(classifier, word, hit, ret_edges);
 }

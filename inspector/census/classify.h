@@ -30,7 +30,8 @@ struct ri_word {
 	uint32_t object;         /* the object that it stands in, or RI_NONE */
 	uint32_t block;          /* the block that it stands in, or RI_NONE */
 	uint32_t flags;          /* RI_EDGE_UNSURE where the source is doubtful */
-	bool is_link;            /* a link word by its address */
+	bool is_link;            /* a link word by its address ... */
+	bool is_inferred_link;   /* ... of a group that nobody declared */
 };
 
 /* Writes the edges of a word that hits `hit`, at most RI_EXTENTS_DEPTH_MAX, and

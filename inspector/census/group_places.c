@@ -137,20 +137,21 @@ static void search_type(struct search *s, const struct ri_type *type, uint64_t o
 	type = ri_type_bare(s->votes->input->types, type);
 	if (!type || depth > DEPTH_MAX || s->plan->entries.count >= PLAN_MAX)
 		return;
-	if (type->kind == RI_TYPE_STRUCT && is_head(s, type)) {
+	if ((type->kind == RI_TYPE_STRUCT || type->kind == RI_TYPE_POINTER) && is_head(s, type)) {
 		add_entry(s, type, offset, 1);
 	} else if (type->kind == RI_TYPE_STRUCT) {
 		search_struct(s, type, offset, depth);
 	} else if (type->kind == RI_TYPE_ARRAY) {
 		element = ri_type_below(s->votes->input->types, type);
-		if (!element || element->kind != RI_TYPE_STRUCT || !element->size_bytes)
+		if (!element || !element->size_bytes ||
+		    (element->kind != RI_TYPE_STRUCT && element->kind != RI_TYPE_POINTER))
 			return;
 		if (is_head(s, element)) {
 			add_entry(s, element, offset, type->element_count);
 			return;
 		}
 		for (uint64_t i = 0; i < type->element_count && i < ELEMENTS_MAX &&
-				     element->name; i++) {
+				     element->kind == RI_TYPE_STRUCT && element->name; i++) {
 			size_t before = s->plan->entries.count;
 
 			search_type(s, element, offset + i * element->size_bytes, depth + 1);
@@ -225,7 +226,8 @@ static bool add_variable(const struct ri_variable *variable, void *data)
 		element = ri_type_below(types, type);
 		count = type->element_count;
 	}
-	if (!element || element->kind != RI_TYPE_STRUCT || !element->size_bytes || !count)
+	if (!element || !element->size_bytes || !count ||
+	    (element->kind != RI_TYPE_STRUCT && element->kind != RI_TYPE_POINTER))
 		return true;
 	if (!is_head(s, element)) {
 		add_instances(s, element, variable->addr, count);

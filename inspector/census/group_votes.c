@@ -18,8 +18,6 @@
 
 #include "census/finder.h"
 
-#define WALK_MAX         65536 /* nodes of one chain */
-#define CHECKED_MAX      64    /* of them asked what they are */
 #define VISITS_PER_BLOCK 16
 #define VISITS_AT_LEAST  (1u << 20)
 #define NODES_MIN        3
@@ -34,18 +32,11 @@ struct vote {
 	uint64_t nodes, known, likely; /* looked at; known to be elements; fit to be */
 	uint64_t several;        /* chains of two nodes or more that fit */
 	uint64_t breaks;
+	uint64_t overlaps;       /* chains that lead into others of the place */
+	uint64_t strays;         /* heads whose first node says that it is not the first */
+	struct ri_address_map *seen; /* of all nodes, where chains may overlap; else null */
 	uint64_t sample[SAMPLE_MAX];
 	size_t sample_count;
-};
-
-struct walk {
-	struct ri_votes *votes;
-	const struct ri_chain_link *link;
-	const struct ri_head_shape *shape;
-	uint64_t nodes[CHECKED_MAX];
-	size_t checked;
-	uint64_t length;
-	bool is_broken;
 };
 
 bool ri_group_votes_are_of_use(const struct ri_layout *layout, struct ri_types *types)
@@ -59,116 +50,6 @@ bool ri_group_votes_are_of_use(const struct ri_layout *layout, struct ri_types *
 	ri_vec_deinit(&links);
 	ri_strings_destroy(strings);
 	return are_any;
-}
-
-/*
- * Walks
- */
-
-static bool read_word(struct ri_votes *votes, uint64_t addr, uint64_t *ret)
-{
-	return ri_reader_u64(&votes->reader, addr, ret);
-}
-
-/* Where the next word of the node lies. */
-static uint64_t next_word(const struct walk *walk, uint64_t node)
-{
-	return node + (uint64_t)walk->link->next_offset +
-	       (walk->link->is_at_element ? walk->link->link_offset : 0);
-}
-
-static uint64_t prev_word(const struct walk *walk, uint64_t node)
-{
-	return node + (uint64_t)walk->link->prev_offset +
-	       (walk->link->is_at_element ? walk->link->link_offset : 0);
-}
-
-/* Counts the node; false where the walk must end. */
-static bool take_node(struct walk *walk, uint64_t node)
-{
-	if (walk->checked < CHECKED_MAX)
-		walk->nodes[walk->checked++] = node;
-	walk->length++;
-	if (!walk->votes->budget)
-		return false;
-	walk->votes->budget--;
-	return walk->length < WALK_MAX;
-}
-
-/* A circle from `head` by the words at `on`, which the words at `back` must answer. */
-static void walk_circle(struct walk *walk, uint64_t head, int64_t on, int64_t back)
-{
-	uint64_t at = head, next, answer;
-
-	for (;;) {
-		if (!read_word(walk->votes, at + (uint64_t)on, &next) ||
-		    !read_word(walk->votes, next + (uint64_t)back, &answer) || answer != at) {
-			walk->is_broken = true;
-			return;
-		}
-		if (next == head || !take_node(walk, next))
-			return;
-		at = next;
-	}
-}
-
-static void walk_list(struct walk *walk, uint64_t head)
-{
-	const struct ri_chain_link *link = walk->link;
-
-	walk_circle(walk, head, link->next_offset, link->prev_offset);
-	if (walk->is_broken && walk->checked < CHECKED_MAX)
-		walk_circle(walk, head, link->prev_offset, link->next_offset);
-}
-
-/* Whether `node`, to which the word at `word` in `before` (0: the head) leads, answers with what
- * its kind of link holds for it.  False in *ret_is_there where nothing is there. */
-static bool answers(struct walk *walk, uint64_t node, uint64_t word, uint64_t before,
-		    bool *ret_is_there)
-{
-	bool is_dlist = walk->link->kind == RI_LINK_DLIST;
-	uint64_t answer;
-
-	if (walk->link->prev_offset < 0) {
-		*ret_is_there = read_word(walk->votes, next_word(walk, node), &answer);
-		return *ret_is_there;
-	}
-	*ret_is_there = read_word(walk->votes, prev_word(walk, node), &answer);
-	return *ret_is_there && (answer == (is_dlist ? before : word) ||
-				 (is_dlist && !before && answer == UINT64_MAX));
-}
-
-/* A chain that ends in null, or in -1.  One node that does not answer is passed: its own word
- * may be the wrong one. */
-static void walk_chain(struct walk *walk, uint64_t head)
-{
-	uint64_t word = head + (uint64_t)walk->shape->first_offset, before = 0, node;
-	bool is_there;
-
-	while (read_word(walk->votes, word, &node)) {
-		if (!node || (walk->link->kind == RI_LINK_DLIST && node == UINT64_MAX))
-			return;
-		if (!answers(walk, node, word, before, &is_there)) {
-			if (!is_there || walk->is_broken)
-				break;
-			walk->is_broken = true;
-		}
-		if (!take_node(walk, node))
-			return;
-		before = node;
-		word = next_word(walk, node);
-	}
-	walk->is_broken = true;
-}
-
-/* Whether the head has been set up at all: circular ones are never null. */
-static bool is_set_up(struct ri_votes *votes, const struct ri_head_shape *shape, uint64_t head)
-{
-	uint64_t first, last;
-
-	return shape->kind != RI_LINK_LIST ||
-	       (read_word(votes, head + (uint64_t)shape->first_offset, &first) &&
-		read_word(votes, head + (uint64_t)shape->last_offset, &last) && (first || last));
 }
 
 /*
@@ -230,21 +111,21 @@ static void ask_node(struct ri_votes *votes, const struct ri_chain_link *link, s
 }
 
 static void ask_head(struct ri_votes *votes, const struct ri_chain_link *link, struct vote *vote,
-		     struct ri_place_head *head)
+		     struct ri_place_head *head, uint32_t chain)
 {
-	struct walk walk = { .votes = votes, .link = link, .shape = &vote->shape };
+	struct ri_place_walk walk = { .votes = votes, .link = link, .shape = &vote->shape,
+			     .seen = vote->seen, .chain = chain };
 	size_t fitting = 0;
 
 	head->length = UINT64_MAX;
-	if (!is_set_up(votes, &vote->shape, head->addr))
+	if (!ri_place_is_set_up(votes, &vote->shape, head->addr))
 		return;
-	if (link->kind == RI_LINK_LIST)
-		walk_list(&walk, head->addr);
-	else
-		walk_chain(&walk, head->addr);
-	if (!walk.is_broken && walk.length < WALK_MAX)
+	ri_place_walk_head(&walk, head->addr);
+	if (!walk.is_broken && walk.length < RI_WALK_MAX)
 		head->length = walk.length;
 	vote->breaks += walk.is_broken;
+	vote->overlaps += walk.overlaps;
+	vote->strays += walk.is_broken && walk.good < 1;
 	vote->heads += walk.checked || walk.is_broken;
 	for (size_t i = 0; i < walk.checked; i++) {
 		bool fits = false;
@@ -260,9 +141,15 @@ static void ask_place(struct ri_votes *votes, struct ri_head_place *place, uint3
 {
 	const struct ri_chain_link *link = &votes->links.items[index];
 
+	struct ri_address_map seen = { 0 };
+
 	vote->link = index;
+	if (link->kind == RI_LINK_SLIST)
+		vote->seen = &seen;
 	for (size_t i = 0; i < place->heads.count; i++)
-		ask_head(votes, link, vote, &place->heads.items[i]);
+		ask_head(votes, link, vote, &place->heads.items[i], (uint32_t)i);
+	vote->seen = NULL;
+	ri_address_map_deinit(&seen);
 }
 
 /*
@@ -280,14 +167,25 @@ static bool is_few(uint64_t bad, uint64_t all)
 	return bad * 10 <= all || (bad == 1 && all > NODES_MIN);
 }
 
+/* Whether the head is one pointer, as any that leads to an element. */
+static bool is_bare(const struct vote *vote)
+{
+	return vote->shape.last_offset < 0;
+}
+
 /* Whether the place is the link itself: what hangs there is in a list, and heads none. */
 static bool is_link_itself(const struct ri_votes *votes, const struct ri_head_place *place,
 			   const struct ri_chain_link *link)
 {
 	const struct ri_type *type = type_of(votes, link)->type;
 
-	return place->owner && ri_types_are_same(place->owner, type) &&
-	       place->offset_bytes == link->link_offset;
+	if (!place->owner)
+		return false;
+	/* each word of a link that points at elements, or at links, looks like a plain head */
+	if (place->head->kind == RI_TYPE_POINTER)
+		return ri_types_are_same(place->owner, type) ||
+		       ri_types_are_same(place->owner, link->node);
+	return ri_types_are_same(place->owner, type) && place->offset_bytes == link->link_offset;
 }
 
 static void put_group(struct ri_votes *votes, const struct ri_head_place *place,
@@ -304,17 +202,22 @@ static void put_group(struct ri_votes *votes, const struct ri_head_place *place,
 	group->variable = place->variable;
 	group->head_struct = place->owner ? ri_strings_add(strings, place->owner->name) : NULL;
 	group->head_member = place->owner ? place->path : NULL;
-	group->first = ri_strings_add(strings, vote->shape.first);
+	group->first = vote->shape.first ? ri_strings_add(strings, vote->shape.first) : NULL;
 	group->last = vote->shape.last ? ri_strings_add(strings, vote->shape.last) : NULL;
 	group->element = ri_strings_add(strings, type_of(votes, link)->type->name);
 	group->link = link->path;
 	group->next = link->next;
 	group->prev = link->prev;
+	group->right = link->right;
+	group->parent = link->parent;
 	group->rival = rival;
 	group->heads = vote->heads;
 	group->nodes = vote->nodes;
 	group->fitting = fitting_of(vote);
 	group->breaks = vote->breaks;
+	group->instances = place->heads.count;
+	group->place_index = (uint32_t)(place - votes->places.items);
+	group->link_index = vote->link;
 }
 
 static void decide(struct ri_votes *votes, struct ri_head_place *place, const struct vote *best,
@@ -324,8 +227,10 @@ static void decide(struct ri_votes *votes, struct ri_head_place *place, const st
 	uint64_t fitting = fitting_of(best);
 	const char *rival = NULL;
 
-	if (!fitting || fitting * 2 < best->nodes)
+	if (!fitting || fitting * 2 < best->nodes || best->overlaps)
 		return; /* something else hangs there */
+	if (is_bare(best) && (!best->several || best->strays))
+		return; /* pointers to elements are many, and few of them heads */
 	if (fitting < NODES_MIN || !best->several) {
 		put_group(votes, place, best, RI_GROUP_TOO_FEW, NULL);
 		return;
@@ -344,7 +249,8 @@ static void decide(struct ri_votes *votes, struct ri_head_place *place, const st
 		return;
 	}
 	if (!is_few(best->breaks, best->heads) && !(best->breaks == 1 && fitting > NODES_MIN)) {
-		put_group(votes, place, best, RI_GROUP_BROKEN, NULL);
+		if (!is_bare(best))
+			put_group(votes, place, best, RI_GROUP_BROKEN, NULL);
 		return;
 	}
 	put_group(votes, place, best, RI_GROUP_ACCEPTED, NULL);
@@ -368,7 +274,9 @@ static void vote_on(struct ri_votes *votes, struct ri_head_place *place)
 		const struct ri_chain_link *link = &votes->links.items[i];
 		struct vote vote = { 0 };
 
-		if (is_link_itself(votes, place, link) ||
+		/* what has no link back says nothing of where a chain begins */
+		if ((link->is_plain && link->kind == RI_LINK_SLIST && !place->is_hash) ||
+		    is_link_itself(votes, place, link) ||
 		    !ri_head_shape_of(votes->input->types, place->head, link, &vote.shape))
 			continue;
 		ask_place(votes, place, i, &vote);
@@ -414,6 +322,85 @@ static void settle_roles(struct ri_inferred_groups *result)
 	}
 }
 
+/*
+ * What hangs on two heads by one link hangs on one of them: pointers to the first element are
+ * many, and a head of one pointer looks like them.  Places claim their nodes in an order: those
+ * whose heads are circles or know the last node, tables, then by how much hangs on them, then
+ * by how few heads there are.  One that meets a node of another is none.
+ */
+struct claim {
+	uint32_t group, place, link;
+	unsigned rank;
+	uint64_t fitting, instances;
+};
+
+static int compare_claims(const void *a, const void *b)
+{
+	const struct claim *x = a, *y = b;
+
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? -1 : 1;
+	if (x->fitting != y->fitting)
+		return x->fitting > y->fitting ? -1 : 1;
+	if (x->instances != y->instances)
+		return x->instances < y->instances ? -1 : 1;
+	return (x->group > y->group) - (x->group < y->group);
+}
+
+/* Whether a chain of the place has a node that another has claimed; claims the others. */
+static bool claim_nodes(struct ri_votes *votes, const struct claim *claim,
+			struct ri_address_map *owner_of)
+{
+	struct ri_head_place *place = &votes->places.items[claim->place];
+	const struct ri_chain_link *link = &votes->links.items[claim->link];
+	struct vote vote = { .link = claim->link };
+	bool is_met = false;
+
+	ri_head_shape_of(votes->input->types, place->head, link, &vote.shape);
+	for (size_t i = 0; i < place->heads.count; i++) {
+		struct ri_place_walk walk = { .votes = votes, .link = link, .shape = &vote.shape };
+
+		if (!ri_place_is_set_up(votes, &vote.shape, place->heads.items[i].addr))
+			continue;
+		ri_place_walk_head(&walk, place->heads.items[i].addr);
+		for (size_t k = 0; k < walk.checked; k++) {
+			uint64_t word = ri_place_next_word(&walk, walk.nodes[k]);
+			uint32_t owner = ri_address_map_find(owner_of, word);
+
+			is_met |= owner != RI_NONE && owner != claim->group;
+			if (owner == RI_NONE)
+				ri_address_map_set(owner_of, word, claim->group);
+		}
+	}
+	return is_met;
+}
+
+static void settle_claims(struct ri_votes *votes)
+{
+	struct ri_inferred_groups *result = votes->result;
+	struct claim *claims = ri_calloc(result->items.count + 1, sizeof(*claims));
+	struct ri_address_map owner_of = { 0 };
+	size_t count = 0;
+
+	for (uint32_t i = 0; i < result->items.count; i++) {
+		const struct ri_inferred_group *group = &result->items.items[i];
+
+		if (group->state == RI_GROUP_ACCEPTED)
+			claims[count++] = (struct claim){
+				i, group->place_index, group->link_index,
+				group->kind == RI_LINK_LIST || group->last ? 0 : group->is_hash ? 1 : 2,
+				group->fitting, group->instances };
+	}
+	qsort(claims, count, sizeof(*claims), compare_claims);
+	for (size_t i = 0; i < count; i++)
+		if (claim_nodes(votes, &claims[i], &owner_of) && claims[i].rank) {
+			result->items.items[claims[i].group].state = RI_GROUP_AMBIGUOUS;
+			result->items.items[claims[i].group].rival = "another head";
+		}
+	ri_address_map_deinit(&owner_of);
+	free(claims);
+}
+
 struct ri_inferred_groups *ri_group_votes_take(const struct ri_group_votes_input *input)
 {
 	struct ri_votes votes = {
@@ -430,6 +417,7 @@ struct ri_inferred_groups *ri_group_votes_take(const struct ri_group_votes_input
 		ri_places_find(&votes);
 	for (size_t i = 0; i < votes.places.count; i++)
 		vote_on(&votes, &votes.places.items[i]);
+	settle_claims(&votes);
 	settle_roles(votes.result);
 	ri_places_deinit(&votes.places);
 	ri_address_map_deinit(&votes.shape_of_block);

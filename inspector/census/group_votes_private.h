@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the files that infer groups share: group_places.c finds heads, group_votes.c walks them
- * and decides, group_lengths.c looks for their counters. */
+/* What the files that infer groups share: group_places.c finds heads, group_walks.c walks
+ * them, group_votes.c decides, group_lengths.c looks for their counters. */
 #ifndef RI_CENSUS_GROUP_VOTES_PRIVATE_H
 #define RI_CENSUS_GROUP_VOTES_PRIVATE_H
 
@@ -37,6 +37,32 @@ struct ri_votes {
 	struct ri_address_map shape_of_block; /* block address to its typed block, + 1 */
 	uint64_t budget;         /* nodes that may still be visited */
 };
+
+#define RI_WALK_MAX         65536 /* nodes of one chain */
+#define RI_WALK_CHECKED_MAX 64    /* of them kept, to be asked what they are */
+
+/* A walk from one head; the first three are set by the caller, the rest is zero. */
+struct ri_place_walk {
+	struct ri_votes *votes;
+	const struct ri_chain_link *link;
+	const struct ri_head_shape *shape;
+	uint64_t nodes[RI_WALK_CHECKED_MAX];
+	size_t checked;
+	uint64_t length;
+	bool is_broken, overlaps;
+	uint64_t good;           /* nodes before the first that did not answer */
+	struct ri_address_map *seen; /* nodes of this place's chains, to which one; or null */
+	uint32_t chain;
+};
+
+/* group_walks.c: walks the chain or tree that hangs on `head`. */
+void ri_place_walk_head(struct ri_place_walk *walk, uint64_t head);
+
+/* Whether the head has been set up at all: circular ones are never null. */
+bool ri_place_is_set_up(struct ri_votes *votes, const struct ri_head_shape *shape, uint64_t head);
+
+/* The address of the node's word that leads on. */
+uint64_t ri_place_next_word(const struct ri_place_walk *walk, uint64_t node);
 
 /* group_places.c: fills votes->places. */
 void ri_places_find(struct ri_votes *votes);

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "profile/infer_groups.h"
 
 struct span_list {
 	struct ri_link_span *items;
@@ -48,7 +49,8 @@ static void add_span(struct span_list *list, struct ri_link_span *span, uint64_t
 static void add_head(struct span_list *list, const struct ri_group_rule *rule, uint64_t head,
 		     uint32_t stride, uint64_t repeats)
 {
-	struct ri_link_span span = { .start = head, .stride = stride };
+	struct ri_link_span span = { .start = head, .stride = stride,
+				     .is_inferred = ri_group_is_inferred(rule) };
 
 	add_offset(&span, rule->head_first_offset);
 	add_offset(&span, rule->head_last_offset);
@@ -58,7 +60,8 @@ static void add_head(struct span_list *list, const struct ri_group_rule *rule, u
 static void add_slots(struct span_list *list, const struct ri_group *group,
 		      const struct ri_group_rule *rule)
 {
-	struct ri_link_span span = { .start = group->slots };
+	struct ri_link_span span = { .start = group->slots,
+				     .is_inferred = ri_group_is_inferred(rule) };
 
 	if (!rule->slot_bytes || rule->slot_bytes > UINT32_MAX)
 		return;
@@ -77,7 +80,8 @@ static void add_nodes(struct span_list *list, const struct ri_population *popula
 	for (uint32_t i = 0; i < group->member_count; i++) {
 		const struct ri_membership *m =
 			&population->memberships[group->first_member + i];
-		struct ri_link_span span = { .start = m->node };
+		struct ri_link_span span = { .start = m->node,
+					     .is_inferred = ri_group_is_inferred(rule) };
 
 		if (rule->next_offset >= 0)
 			add_offset(&span, rule->link_offset + rule->next_offset);
@@ -167,16 +171,16 @@ bool ri_links_touches(const struct ri_links *links, uint64_t start, uint64_t end
 	return span && span->end > start;
 }
 
-bool ri_links_has(const struct ri_links *links, uint64_t addr)
+const struct ri_link_span *ri_links_find(const struct ri_links *links, uint64_t addr)
 {
 	const struct ri_link_span *span = find_before(links, addr + 1);
 	uint64_t offset;
 
 	if (!span || addr >= span->end)
-		return false;
+		return NULL;
 	offset = (addr - span->start) % span->stride;
 	for (unsigned i = 0; i < span->offset_count; i++)
 		if (span->offsets[i] == offset)
-			return true;
-	return false;
+			return span;
+	return NULL;
 }

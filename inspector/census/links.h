@@ -22,6 +22,7 @@ struct ri_link_span {
 	uint32_t stride;
 	uint16_t offsets[RI_LINK_WORDS_MAX];
 	uint16_t offset_count;
+	bool is_inferred;        /* of a group that nobody declared */
 };
 
 struct ri_links {
@@ -37,7 +38,7 @@ void ri_links_destroy(struct ri_links *links);
 /* Whether [start, end) has a part of any span. */
 bool ri_links_touches(const struct ri_links *links, uint64_t start, uint64_t end);
 
-/* Whether the word at `addr` is one of the link words. */
-bool ri_links_has(const struct ri_links *links, uint64_t addr);
+/* The span that the word at `addr` is a link word of, or null. */
+const struct ri_link_span *ri_links_find(const struct ri_links *links, uint64_t addr);
 
 #endif

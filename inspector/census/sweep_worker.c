@@ -60,6 +60,7 @@ static void resolve(struct ri_sweep_worker *w, const struct ri_sweep_candidate *
 				.block = source->block,
 				.flags = source->flags };
 	struct ri_edge edges[RI_EXTENTS_DEPTH_MAX];
+	const struct ri_link_span *span;
 	struct ri_hit hit;
 	unsigned n;
 
@@ -87,7 +88,9 @@ static void resolve(struct ri_sweep_worker *w, const struct ri_sweep_candidate *
 			if (ri_encodings_find(plan->encodings, word.slot))
 				return;
 		}
-		word.is_link = source->has_links && ri_links_has(plan->input->links, c->addr);
+		span = source->has_links ? ri_links_find(plan->input->links, c->addr) : NULL;
+		word.is_link = span != NULL;
+		word.is_inferred_link = span && span->is_inferred;
 	}
 	n = ri_classify(plan->classifier, &word, &hit, edges);
 	for (unsigned i = 0; i < n; i++)

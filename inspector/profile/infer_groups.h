@@ -7,7 +7,10 @@
  * Kinds that are told: circular lists whose head is a link (list_head); a head of one pointer
  * and links with the address of the word that points at them (hlist, LIST); a head of one
  * pointer and links of one (SLIST), with a last pointer too (STAILQ); heads of two pointers to
- * elements (TAILQ, and lists with first and last that end in null or another mark).
+ * elements (TAILQ, and lists with first and last that end in null or another mark); trees whose
+ * nodes know their parent, colour bits in that word or not.  Where the words stand in the element
+ * itself (`struct conn *next, *prev`), or a tree's root does in a variable, the head is a plain
+ * pointer; with `next` alone, an array of such is.
  */
 #ifndef RI_PROFILE_INFER_GROUPS_H
 #define RI_PROFILE_INFER_GROUPS_H
@@ -24,16 +27,18 @@
 /* A member that chains objects of a counted type. */
 struct ri_chain_link {
 	uint32_t type;           /* index into layout->types[] */
-	enum ri_link_kind kind;  /* LIST, HLIST or SLIST, by its own shape; HLIST may be TAILQ's;
-				  * DLIST: next and prev lead to elements */
-	const char *path;        /* of the link in the struct */
+	enum ri_link_kind kind;  /* LIST, HLIST, SLIST or TREE, by its own shape; HLIST may be
+				  * TAILQ's; DLIST: next and prev lead to elements */
+	bool is_plain;           /* its words are members of the element itself */
+	const char *path;        /* of the link in the struct; "": it has none */
 	const struct ri_type *node; /* what link words point at: the link's struct, or the
 				     * element's */
 	bool is_at_element;      /* they point at the element */
 	/* relative to what is pointed at; names in the link's struct */
 	uint64_t link_offset;    /* of the link in the struct */
-	int64_t next_offset, prev_offset; /* prev -1: none */
-	const char *next, *prev;
+	int64_t next_offset, prev_offset; /* TREE: left; prev -1: none */
+	int64_t right_offset, parent_offset; /* TREE */
+	const char *next, *prev, *right, *parent;
 };
 
 typedef RI_VEC(struct ri_chain_link) ri_chain_link_list;
@@ -42,12 +47,12 @@ typedef RI_VEC(struct ri_chain_link) ri_chain_link_list;
 void ri_chain_links(const struct ri_layout *layout, struct ri_types *types,
 		    struct ri_strings *strings, ri_chain_link_list *list);
 
-/* A struct that may be the head of what links of one kind chain. */
+/* A struct or a pointer that may be the head of what links of one kind chain. */
 struct ri_head_shape {
 	enum ri_link_kind kind;
 	const struct ri_type *node; /* what its words point at */
 	int64_t first_offset, last_offset; /* last -1: none */
-	const char *first, *last;
+	const char *first, *last; /* null: the head is a pointer; it has no last one */
 };
 
 /* Whether `type` (stripped) may be the head of what `link` chains. */
@@ -69,11 +74,13 @@ struct ri_inferred_group {
 	const char *variable;    /* the head is this variable, or ... */
 	const char *head_struct, *head_member; /* ... a member of this struct */
 	const char *first, *last; /* the head's words; last may be null */
-	const char *element, *link, *next, *prev; /* prev may be null */
+	const char *element, *link, *next, *prev, *right, *parent; /* any but element may be null */
 	const char *count;       /* member of the head's struct that is the length; or null */
 	const char *rival;       /* AMBIGUOUS: what fits as well */
 	uint64_t heads, nodes, fitting; /* not empty; walked; elements among them */
 	uint64_t breaks;
+	uint64_t instances;      /* heads, empty ones included */
+	uint32_t place_index, link_index; /* while votes are taken */
 };
 
 struct ri_inferred_groups {

@@ -4,8 +4,8 @@
  * which of two like pointers is the next one; where they do not, the first.  What the
  * pointers of a candidate lead to in memory is looked at elsewhere.
  *
- * Blind spots: pointers to elements that stand in a struct by themselves (`struct conn *first`
- * beside other members), nodes apart from what they chain, trees, void pointers.
+ * Blind spots: chains without a link back whose head is a plain pointer, nodes apart from what
+ * they chain, trees without parents, links in arrays, void pointers.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -65,6 +65,10 @@ static struct pointers sort_pointers(struct ri_types *types, const struct ri_typ
 	return p;
 }
 
+/* Words of names of the later one of two pointers. */
+static const char *const later[] = { "prev", "previous", "last", "tail", "back", "pred", "end",
+				     "newest", "youngest", "bwd", "blink", NULL };
+
 static bool has_word(const char *name, const char *const *words)
 {
 	struct ri_tokens tokens;
@@ -79,8 +83,6 @@ static bool has_word(const char *name, const char *const *words)
 /* Puts the one that its name says is the later one last. */
 static void put_in_order(struct pointers *p)
 {
-	static const char *const later[] = { "prev", "previous", "last", "tail", "back", "pred",
-					     "bwd", "blink", NULL };
 	const struct ri_member *first = p->own[0];
 
 	if (p->own_count != 2 || !has_word(first->name, later) || has_word(p->own[1]->name, later))
@@ -131,19 +133,130 @@ static void add_link(struct collecting *c, const struct ri_shape_link *shape, co
 	link->prev = prev ? ri_strings_add(c->strings, prev->name) : NULL;
 }
 
+/* The pointer or word of the struct that has the word in its name. */
+static const struct ri_member *find_member(const struct ri_type *type, const char *word)
+{
+	for (size_t i = 0; i < type->member_count; i++) {
+		struct ri_tokens tokens;
+
+		if (!type->members[i].name || type->members[i].bit_size)
+			continue;
+		ri_tokens_split(type->members[i].name, &tokens);
+		if (ri_tokens_have(&tokens, word))
+			return &type->members[i];
+	}
+	return NULL;
+}
+
+static bool is_word(struct ri_types *types, const struct ri_member *member)
+{
+	return member && ri_type_strip(types, member->type)->size_bytes == 8;
+}
+
+static void add_tree(struct collecting *c, const struct ri_shape_link *shape, const char *prefix,
+		     uint64_t base, bool is_self)
+{
+	const struct ri_member *left = find_member(shape->node, "left");
+	const struct ri_member *right = find_member(shape->node, "right");
+	const struct ri_member *parent = find_member(shape->node, "parent");
+	const struct ri_type *node = is_self ? shape->node : c->element;
+	struct ri_chain_link *link;
+
+	if (c->list->count >= LINKS_MAX || !is_word(c->types, parent) || !left || !right ||
+	    !is_one(below(c->types, left->type), node) || !is_one(below(c->types, right->type), node))
+		return;
+	link = ri_push(c->list);
+	link->type = c->type;
+	link->kind = RI_LINK_TREE;
+	link->path = ri_strings_format(c->strings, "%s%s%s", prefix, *prefix ? "." : "",
+				       shape->path);
+	link->node = node;
+	link->is_at_element = !is_self;
+	link->link_offset = base + shape->offset_bytes;
+	link->next_offset = (int64_t)(left->offset_bits / 8);
+	link->right_offset = (int64_t)(right->offset_bits / 8);
+	link->parent_offset = (int64_t)(parent->offset_bits / 8);
+	link->prev_offset = -1;
+	link->next = ri_strings_add(c->strings, left->name);
+	link->right = ri_strings_add(c->strings, right->name);
+	link->parent = ri_strings_add(c->strings, parent->name);
+}
+
+/* The link whose name is `name` with `from` replaced by `to`; null if there is none. */
+static const struct ri_shape_link *find_sibling(const ri_shape_link_list *links, const char *name,
+						const char *from, const char *to)
+{
+	const char *at = strstr(name, from);
+	char wanted[PATH_MAX_BYTES];
+
+	if (!at || strlen(name) + strlen(to) + 1 > sizeof(wanted))
+		return NULL;
+	memcpy(wanted, name, (size_t)(at - name));
+	strcpy(stpcpy(wanted + (at - name), to), at + strlen(from));
+	for (size_t i = 0; i < links->count; i++)
+		if (links->items[i].kind == RI_SHAPE_DIRECT && !strcmp(links->items[i].path, wanted))
+			return &links->items[i];
+	return NULL;
+}
+
+/* Pointers to T in T itself: what their names say belongs together is one link. */
+static void add_plain(struct collecting *c, const ri_shape_link_list *links,
+		      const struct ri_shape_link *next)
+{
+	const struct ri_shape_link *prev = find_sibling(links, next->path, "next", "prev");
+	const struct ri_shape_link *right = find_sibling(links, next->path, "left", "right");
+	const struct ri_shape_link *parent = find_sibling(links, next->path, "left", "parent");
+	struct ri_chain_link *link;
+
+	if (c->list->count >= LINKS_MAX ||
+	    !(strstr(next->path, "next") || (right && parent)))
+		return;
+	link = ri_push(c->list);
+	link->type = c->type;
+	link->kind = right && parent ? RI_LINK_TREE : prev ? RI_LINK_DLIST : RI_LINK_SLIST;
+	link->is_plain = link->is_at_element = true;
+	link->path = "";
+	link->node = c->element;
+	link->next_offset = (int64_t)next->offset_bytes;
+	link->next = ri_strings_add(c->strings, next->path);
+	link->prev_offset = link->kind == RI_LINK_DLIST ? (int64_t)prev->offset_bytes : -1;
+	link->prev = link->kind == RI_LINK_DLIST ? ri_strings_add(c->strings, prev->path) : NULL;
+	if (link->kind != RI_LINK_TREE)
+		return;
+	link->right_offset = (int64_t)right->offset_bytes;
+	link->right = ri_strings_add(c->strings, right->path);
+	link->parent_offset = (int64_t)parent->offset_bytes;
+	link->parent = ri_strings_add(c->strings, parent->path);
+}
+
+static void add_shape(struct collecting *c, const ri_shape_link_list *links,
+		      const struct ri_shape_link *link, const char *prefix, uint64_t base,
+		      bool is_outermost)
+{
+	enum ri_shape_link_kind kind;
+	bool is_self = link->kind != RI_SHAPE_DIRECT &&
+		       ri_shape_node_kind(c->types, link->node, &kind);
+
+	if (link->kind == RI_SHAPE_DIRECT) {
+		if (is_outermost)
+			add_plain(c, links, link);
+	} else if (!is_self && !is_outermost) {
+		return;
+	} else if (link->kind == RI_SHAPE_TREE) {
+		add_tree(c, link, prefix, base, is_self);
+	} else if (link->kind != RI_SHAPE_SLIST) {
+		add_link(c, link, prefix, base);
+	}
+}
+
 static void collect(struct collecting *c, const struct ri_type *type, const char *prefix,
 		    uint64_t base, unsigned depth)
 {
 	ri_shape_link_list links = { 0 };
 
 	ri_shape_links(c->types, type, c->strings, &links);
-	for (size_t i = 0; i < links.count; i++) {
-		const struct ri_shape_link *link = &links.items[i];
-
-		if (link->kind == RI_SHAPE_LIST || link->kind == RI_SHAPE_HLIST ||
-		    (!depth && (link->kind == RI_SHAPE_TAILQ || link->kind == RI_SHAPE_STAILQ)))
-			add_link(c, link, prefix, base);
-	}
+	for (size_t i = 0; i < links.count; i++)
+		add_shape(c, &links, &links.items[i], prefix, base, !depth);
 	ri_vec_deinit(&links);
 	for (size_t i = 0; i < type->member_count && depth < DEPTH_MAX; i++) {
 		const struct ri_member *member = &type->members[i];
@@ -195,11 +308,22 @@ void ri_chain_links(const struct ri_layout *layout, struct ri_types *types,
  * Heads
  */
 
+/* A pointer to the first element, or to the root. */
+static bool is_plain_head(struct ri_types *types, const struct ri_type *type,
+			  const struct ri_chain_link *link, struct ri_head_shape *ret)
+{
+	*ret = (struct ri_head_shape){ .kind = link->kind, .node = link->node, .last_offset = -1 };
+	return (link->is_plain || link->kind == RI_LINK_TREE) &&
+	       is_one(below(types, type), link->node);
+}
+
 bool ri_head_shape_of(struct ri_types *types, const struct ri_type *type,
 		      const struct ri_chain_link *link, struct ri_head_shape *ret)
 {
 	struct pointers p;
 
+	if (type->kind == RI_TYPE_POINTER)
+		return is_plain_head(types, type, link, ret);
 	if (type->kind != RI_TYPE_STRUCT || type->size_bytes > HEAD_BYTES_MAX)
 		return false;
 	*ret = (struct ri_head_shape){ .kind = link->kind, .node = link->node,
@@ -221,14 +345,18 @@ bool ri_head_shape_of(struct ri_types *types, const struct ri_type *type,
 	if (p.own_count == 2) {
 		ret->last_offset = (int64_t)(p.own[1]->offset_bits / 8);
 		ret->last = p.own[1]->name;
-		return link->kind == RI_LINK_DLIST;
+		return link->kind == RI_LINK_DLIST && p.words < 2 && has_word(ret->last, later) &&
+		       !has_word(ret->first, later);
 	}
 	if (p.to_own) {
 		ret->kind = link->kind == RI_LINK_HLIST ? RI_LINK_TAILQ : RI_LINK_SLIST;
 		ret->last_offset = (int64_t)(p.to_own->offset_bits / 8);
 		ret->last = p.to_own->name;
 	}
-	return p.to_own ? link->kind != RI_LINK_DLIST && link->is_at_element : true;
+	if (p.to_own)
+		return (link->kind == RI_LINK_HLIST || link->kind == RI_LINK_SLIST) &&
+		       link->is_at_element;
+	return !(link->is_plain && link->kind == RI_LINK_SLIST);
 }
 
 /*

@@ -214,7 +214,8 @@ static bool is_writable(const struct ri_inferred_group *group)
 {
 	const char *const texts[] = { group->variable, group->head_struct, group->head_member,
 				      group->first, group->last, group->element, group->link,
-				      group->next, group->prev, group->count };
+				      group->next, group->prev, group->right, group->parent,
+				      group->count };
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		for (const char *p = texts[i]; p && *p; p++)
@@ -242,9 +243,11 @@ static void put_group(struct text *out, const struct ri_inferred_group *group)
 	put_key(out, ", last: ", group->last);
 	put(out, " }\n  link: { struct: ");
 	put_quoted(out, group->element);
-	put_key(out, ", member: ", group->link);
-	put_key(out, ", next: ", group->next);
+	put_key(out, ", member: ", group->link && *group->link ? group->link : NULL);
+	put_key(out, group->kind == RI_LINK_TREE ? ", left: " : ", next: ", group->next);
 	put_key(out, ", prev: ", group->prev);
+	put_key(out, ", right: ", group->right);
+	put_key(out, ", parent: ", group->parent);
 	put(out, " }");
 	put_key(out, "\n  count: ", group->count);
 	put(out, "\n");
