@@ -182,6 +182,7 @@ check_steps = \
 	'hostile=CC="$(CC)" bash tests/hostile.sh $(BUILD)' \
 	'fuzz=bash tests/fuzz.sh $(BUILD) 0' \
 	'dwarf=bash tests/run-dwarf $(BUILD)' \
+	'lies=CC="$(CC)" bash tests/lies.sh $(BUILD)' \
 	'memory=CC="$(CC)" bash tests/run-memory $(BUILD)' \
 	'allocators=CC="$(CC)" bash tests/run-allocators $(BUILD)' \
 	'commands=bash tests/run-commands $(BUILD)' \

@@ -63,8 +63,28 @@ void ri_loader_tell_lie(struct loader *loader, Dwarf_Die *die, const char *what)
 		    name ? name : "a nameless type", what);
 }
 
+/* Whether there is a reference that no other file is needed for (dwz's may be missing). */
+static bool refers_to_own_file(Dwarf_Die *die, unsigned attribute)
+{
+	Dwarf_Attribute attr;
+
+	if (!dwarf_attr(die, attribute, &attr))
+		return false;
+	switch (dwarf_whatform(&attr)) {
+	case DW_FORM_ref1:
+	case DW_FORM_ref2:
+	case DW_FORM_ref4:
+	case DW_FORM_ref8:
+	case DW_FORM_ref_udata:
+	case DW_FORM_ref_addr:
+		return true;
+	default:
+		return false;
+	}
+}
+
 /* Follows a reference, by signature into another part of a package too. */
-static bool follow(const struct loader *loader, Dwarf_Die *die, unsigned attribute,
+static bool follow(struct loader *loader, Dwarf_Die *die, unsigned attribute,
 		   bool is_integrated, Dwarf_Die *ret)
 {
 	const struct ri_modules *modules = loader->types->names.modules;
@@ -74,8 +94,11 @@ static bool follow(const struct loader *loader, Dwarf_Die *die, unsigned attribu
 
 	if (ri_die_reference(die, attribute, is_integrated, ret))
 		return true;
-	if (!ri_die_signature(die, attribute, &signature))
+	if (!ri_die_signature(die, attribute, &signature)) {
+		if (refers_to_own_file(die, attribute))
+			ri_loader_tell_lie(loader, die, "a reference that leads nowhere");
 		return false;
+	}
 	found = ri_splits_type(&ri_modules_state(modules, &ri_modules_list(modules, &count)
 								  [loader->module])->splits,
 			       signature);
@@ -161,7 +184,7 @@ static void fill_alias(struct loader *loader, struct ri_type_node *node, Dwarf_D
 }
 
 /* What is loaded when asked for. */
-static void set_lazy_target(const struct loader *loader, struct ri_type_node *node, Dwarf_Die *die)
+static void set_lazy_target(struct loader *loader, struct ri_type_node *node, Dwarf_Die *die)
 {
 	Dwarf_Die target;
 
@@ -170,12 +193,16 @@ static void set_lazy_target(const struct loader *loader, struct ri_type_node *no
 		node->target_die = ri_die_of(&target);
 }
 
-static void fill_pointer(const struct loader *loader, struct ri_type_node *node, Dwarf_Die *die)
+static void fill_pointer(struct loader *loader, struct ri_type_node *node, Dwarf_Die *die)
 {
 	node->type.kind = RI_TYPE_POINTER;
 	if (!node->type.size_bytes)
 		node->type.size_bytes = 8;
 	set_lazy_target(loader, node, die);
+	if (node->target_die.addr == die->addr) {
+		ri_loader_tell_lie(loader, die, "a pointer to its own type");
+		node->target_die.addr = NULL;
+	}
 }
 
 /* The number of elements that a subrange gives; 0: none, unknown or variable.
@@ -289,7 +316,7 @@ static void read_size(struct loader *loader, struct ri_type_node *node, Dwarf_Di
 }
 
 /* The definition that a declaration stands for: by signature, then by name. */
-static bool find_definition(const struct loader *loader, uint32_t *module, Dwarf_Die *die)
+static bool find_definition(struct loader *loader, uint32_t *module, Dwarf_Die *die)
 {
 	struct ri_types *types = loader->types;
 	const char *name, *scope;
@@ -377,7 +404,7 @@ struct ri_type_node *ri_loader_load(struct ri_types *types, uint32_t module, str
 struct ri_type_node *ri_loader_load_type_of(struct ri_types *types, uint32_t module,
 					    struct ri_die die)
 {
-	const struct loader loader = { .types = types, .module = module };
+	struct loader loader = { .types = types, .module = module };
 	Dwarf_Die opened = ri_die_open(die), target;
 
 	if (!follow(&loader, &opened, DW_AT_type, true, &target))

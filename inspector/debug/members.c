@@ -45,21 +45,26 @@ static bool read_location(Dwarf_Die *die, uint64_t *ret)
 
 /* Places a bit-field: DW_AT_data_bit_offset counts from the struct's start,
  * the older DW_AT_bit_offset from the most significant bit of the storage
- * unit, whose size is the member's own or its type's. */
-static void place_bits(Dwarf_Die *die, struct ri_member *member)
+ * unit, whose size is the member's own or its type's.  False: it cannot be one. */
+static bool place_bits(Dwarf_Die *die, struct ri_member *member)
 {
 	uint64_t bit_size, offset, storage_bytes = member->type->size_bytes;
 
-	if (!ri_die_constant(die, DW_AT_bit_size, &bit_size) || bit_size > 64)
-		return;
+	if (!ri_die_constant(die, DW_AT_bit_size, &bit_size))
+		return true;
+	if (!bit_size || bit_size > 64 || (storage_bytes && bit_size > storage_bytes * 8))
+		return false;
 	member->bit_size = (uint32_t)bit_size;
 	if (ri_die_constant(die, DW_AT_data_bit_offset, &offset)) {
 		/* DWARF 5 allows a byte location besides, from which it then counts */
+		if (offset > RI_TYPE_MAX_BYTES * 8)
+			return false;
 		member->offset_bits += offset;
 	} else if (ri_die_constant(die, DW_AT_bit_offset, &offset)) {
 		ri_die_constant(die, DW_AT_byte_size, &storage_bytes);
 		member->offset_bits += storage_bytes * 8 - offset - bit_size;
 	}
+	return true;
 }
 
 static bool is_empty_struct(const struct ri_type *type)
@@ -95,7 +100,10 @@ static void add_member(struct loader *loader, const struct ri_type_node *outer, 
 		return;
 	}
 	member.offset_bits = location * 8;
-	place_bits(die, &member);
+	if (!place_bits(die, &member)) {
+		ri_loader_tell_lie(loader, die, "a bit-field that is no part of its type");
+		return;
+	}
 	if (!fits(&outer->type, &member)) {
 		ri_loader_tell_lie(loader, die, "a member beyond its struct");
 		return;

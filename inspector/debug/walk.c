@@ -366,7 +366,7 @@ static void walk_unit(struct walk *walk, Dwarf_Die *unit)
 	walk->is_damaged = false;
 	walk_children(walk, unit, NULL, false, 0);
 	if (walk->is_damaged)
-		ri_gaps_add(walk->names->gaps, RI_GAP_TOLD, "debug",
+		ri_gaps_add(walk->names->gaps, RI_GAP_MATTERS, "debug",
 			    "%s: damaged DWARF, the rest of a unit is left out",
 			    walk->module->path);
 }
@@ -431,7 +431,7 @@ void ri_names_walk_module(struct ri_names *names, const struct ri_module *module
 				walk_split(&walk, split);
 		}
 	if (status < 0)
-		ri_gaps_add(names->gaps, RI_GAP_TOLD, "debug",
+		ri_gaps_add(names->gaps, RI_GAP_MATTERS, "debug",
 			    "%s: damaged DWARF, further units are left out", module->path);
 	if (walk.state->splits.package)
 		walk_package(&walk, walk.state->splits.package);
