@@ -116,6 +116,14 @@ silent 'chain:'
 answer 0 "$work/ticket" leaks
 says ' ADDRESS TYPE BYTES BEHIND BYTES BEHIND 0x[0-9a-f]* - 88 0 0'
 
+# Models of who owns that explain as much, and what they would mean.
+make models inferred
+answer 0 "$work/models" ownership --explain
+says 'session as learned 0 23 1 0 -'
+says 'session session.next owns, sessions\[\] borrows 2 23 1 0 not ruled out'
+says 'job closure.job borrows 39 13 11 0 ruled out'
+answer 2 "$work/models" leaks --explain
+
 # Blocks of no known type, and what the user says of one.
 make shelves plain-assumed
 profile=$(dirname "$0")/../fixtures/plain.yaml

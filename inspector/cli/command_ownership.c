@@ -17,6 +17,7 @@
 struct ownership_listing {
 	struct ri_listing *listing;
 	const struct ri_analysis *analysis;
+	bool is_of_models;       /* --explain */
 };
 
 /* What the fit says of a type as a whole. */
@@ -122,9 +123,122 @@ static void add_class_row(const struct ownership_listing *to, const struct ri_le
 	free(name);
 }
 
+static void add_model_row(const struct ownership_listing *to, const struct ri_learned_type *type,
+			  const char *model, double bits, const uint64_t *numbers,
+			  const char *remark)
+{
+	char texts[4][CELL_BYTES];
+	const char *cells[] = { to->analysis->population->types[type->type].name, model, texts[0],
+				texts[1], texts[2], texts[3], remark };
+
+	snprintf(texts[0], CELL_BYTES, "%.0f", bits);
+	for (int i = 0; i < 3; i++)
+		snprintf(texts[i + 1], CELL_BYTES, "%" PRIu64, numbers[i]);
+	ri_listing_add(to->listing, cells);
+}
+
+/* "sessions[] borrows", "2 of 3 like conn.peer own": where they are always found together. */
+static char *describe_change(const struct ri_analysis *analysis,
+			     const struct ri_learned_class *class, uint32_t weight)
+{
+	char *name = describe_class(analysis, class), *text;
+
+	if (class->fit.group_size > 1)
+		text = ri_format("%" PRIu32 " of %" PRIu32 " like %s own", weight,
+				 class->fit.group_size, name);
+	else
+		text = ri_format("%s %s", name, weight ? "owns" : "borrows");
+	free(name);
+	return text;
+}
+
+/* The cheapest model in which `class` is worth something else. */
+static void add_other_row(const struct ownership_listing *to, const struct ri_learned_type *type,
+			  const struct ri_learned_class *classes, uint32_t k)
+{
+	const struct ri_fit_class *fit = &classes[k].fit;
+	const struct ri_fit_other *other = &fit->other;
+	const uint64_t numbers[] = { other->explained, other->surplus, other->deficit };
+	bool is_possible = fit->is_undecided || fit->is_contested;
+	char *model = ri_strdup("");
+
+	for (uint32_t i = 0; i < other->change_count && i < RI_FIT_CHANGES; i++) {
+		uint32_t changed = other->changes[i].class_index;
+		char *change = describe_change(to->analysis, &classes[changed],
+					       other->changes[i].weight);
+		char *longer = ri_format("%s%s%s", model, i ? ", " : "", change);
+
+		free(change);
+		free(model);
+		model = longer;
+	}
+	if (other->change_count > RI_FIT_CHANGES) {
+		char *longer = ri_format("%s and others", model);
+
+		free(model);
+		model = longer;
+	}
+	add_model_row(to, type, model, fit->margin_bits, numbers,
+		      is_possible ? "not ruled out: these holders are possible" : "ruled out");
+	free(model);
+}
+
+/* Whether a class before it stands for the same model: their changes are the same ones. */
+static bool is_told(const struct ri_learned_class *classes, uint32_t k)
+{
+	const struct ri_fit_other *other = &classes[k].fit.other;
+
+	for (uint32_t i = 0; i < other->change_count && i < RI_FIT_CHANGES; i++) {
+		uint32_t c = other->changes[i].class_index;
+		const struct ri_fit_other *before = &classes[c].fit.other;
+		bool has_me = false;
+
+		if (c >= k || before->change_count != other->change_count)
+			continue;
+		for (uint32_t m = 0; m < before->change_count && m < RI_FIT_CHANGES; m++)
+			has_me |= before->changes[m].class_index == k;
+		if (has_me)
+			return true;
+	}
+	return false;
+}
+
+/* The best model, those that cannot be ruled out, and of the others the nearest one. */
+static void add_models(const struct ownership_listing *to, const struct ri_ownership *ownership,
+		       const struct ri_learned_type *type)
+{
+	const struct ri_learned_class *classes = &ownership->classes.items[type->class_first];
+	const uint64_t numbers[] = { type->result.explained, type->result.surplus,
+				     type->result.deficit };
+	uint32_t nearest = RI_NONE;
+
+	add_model_row(to, type, "as learned", 0, numbers,
+		      type->state == RI_LEARNED_FITS ? NULL
+						     : "explains too little to judge counts by");
+	for (uint32_t k = 0; k < type->class_count; k++) {
+		const struct ri_fit_class *fit = &classes[k].fit;
+
+		if (!fit->other.is_there)
+			continue;
+		if (fit->is_undecided || fit->is_contested) {
+			if (!is_told(classes, k))
+				add_other_row(to, type, classes, k);
+		} else if (nearest == RI_NONE ||
+			   fit->margin_bits < classes[nearest].fit.margin_bits) {
+			nearest = k;
+		}
+	}
+	if (nearest != RI_NONE)
+		add_other_row(to, type, classes, nearest);
+}
+
 static void add_type(const struct ownership_listing *to, const struct ri_ownership *ownership,
 		     const struct ri_learned_type *type)
 {
+	if (to->is_of_models) {
+		add_models(to, ownership, type);
+		return;
+	}
 	add_type_row(to, type);
 	for (uint32_t k = 0; k < type->class_count; k++)
 		add_class_row(to, type, &ownership->classes.items[type->class_first + k]);
@@ -138,18 +252,30 @@ static struct ri_error *run_ownership(struct ri_command_context *context, int wo
 		{ "margin", true },   { "objects", true },  { "for", true },
 		{ "against", true },  { "prior", true },    { "remark", false },
 	};
+	static const struct ri_column model_columns[] = {
+		{ "type", false },   { "model", false },  { "costs", true },
+		{ "explains", true }, { "surplus", true }, { "deficit", true },
+		{ "remark", false },
+	};
 	const struct ri_analysis *analysis = context->analysis;
 	const struct ri_population *population = analysis->population;
 	const char *wanted = word_count ? words[0] : context->request.type;
-	struct ownership_listing to = { NULL, analysis };
+	struct ownership_listing to = { NULL, analysis, context->request.wants_models };
 	struct ri_ownership *ownership;
 	uint8_t *wishes;
 
 	(void)ret_status;
 	if (wanted && ri_command_find_type(analysis, wanted) == RI_NONE)
 		return ri_error_create(RI_ERROR_USAGE, "there is no counted type '%s'", wanted);
-	to.listing = ri_listing_create(context->out, context->request.format, "ownership", columns,
-				       sizeof(columns) / sizeof(columns[0]), &context->report);
+	if (to.is_of_models)
+		to.listing = ri_listing_create(context->out, context->request.format, "models",
+					       model_columns,
+					       sizeof(model_columns) / sizeof(model_columns[0]),
+					       &context->report);
+	else
+		to.listing = ri_listing_create(context->out, context->request.format, "ownership",
+					       columns, sizeof(columns) / sizeof(columns[0]),
+					       &context->report);
 	wishes = ri_calloc(population->type_count + 1, sizeof(*wishes));
 	for (uint32_t t = 0; t < population->type_count; t++)
 		if ((!wanted || !strcmp(population->types[t].name, wanted)) &&
@@ -190,7 +316,11 @@ const struct ri_command ri_command_ownership = {
 		"contradict what the type of the place suggests: that may be a convention, or a get "
 		"that is missing everywhere. What a profile declares is taken as it is and not "
 		"listed. For types of a profile this is what could be learned, and the audit does "
-		"not go by it.",
+		"not go by it. "
+		"With --explain a row per model instead: the one that was learned, those that "
+		"cannot be ruled out, and the nearest of the others; how many bits it costs more, "
+		"how many objects' counts it explains, and how many would be too high (surplus) or "
+		"too low (deficit) if it were the true one.",
 	.needs_target = true,
 	.max_words = 1,
 	.run = run_ownership,

@@ -34,7 +34,7 @@ enum {
 	OPT_THREADS, OPT_TIMINGS, OPT_TIME_LIMIT, OPT_MAX_MEMORY, OPT_CONFINE,
 	OPT_COLOUR, OPT_FORMAT, OPT_SHOW_NAMES, OPT_TYPE,
 	OPT_GROUP, OPT_NAME, OPT_INDEX, OPT_OBJECT, OPT_CODE, OPT_LIMIT,
-	OPT_INFER, OPT_NO_INFER, OPT_ASSUME, OPT_UNKNOWN,
+	OPT_INFER, OPT_NO_INFER, OPT_ASSUME, OPT_UNKNOWN, OPT_EXPLAIN,
 };
 
 static const struct argp_option report_options[] = {
@@ -46,6 +46,8 @@ static const struct argp_option report_options[] = {
 	  "object names, which come from the target's memory, in files and machine formats too", 0 },
 	{ "unknown", OPT_UNKNOWN, 0, 0,
 	  "of 'types': heap blocks of no known type, by size, and which would settle the most", 0 },
+	{ "explain", OPT_EXPLAIN, 0, 0,
+	  "of 'ownership': the models that explain about as much, and what each would mean", 0 },
 	{ 0, 0, 0, 0, "Filters:", 30 },
 	{ "type", OPT_TYPE, "TYPE", 0, "objects of this counted type", 0 },
 	{ "group", OPT_GROUP, "GROUP", 0, "members of this group", 0 },
@@ -102,6 +104,9 @@ static error_t parse_report_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPT_SHOW_NAMES:
 		request->show_names = true;
+		return 0;
+	case OPT_EXPLAIN:
+		request->wants_models = true;
 		return 0;
 	case OPT_UNKNOWN:
 		request->wants_unknown = true;

@@ -24,6 +24,7 @@ struct ri_report_request {
 	const char *format;      /* "text", "json" */
 	bool is_verbose, is_quiet, show_names;
 	bool wants_unknown;      /* of `types` */
+	bool wants_models;       /* of `ownership` */
 	const char *type, *group, *name, *code;
 	bool has_object;
 	uint64_t object_addr;

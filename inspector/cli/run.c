@@ -169,6 +169,8 @@ bool ri_command_prepare(const struct ri_options *options, int argc, char **argv,
 					command->name, ret->request.format);
 	if (!error && ret->request.wants_unknown && command != &ri_command_types)
 		error = ri_error_create(RI_ERROR_USAGE, "--unknown is an option of 'types'");
+	if (!error && ret->request.wants_models && command != &ri_command_ownership)
+		error = ri_error_create(RI_ERROR_USAGE, "--explain is an option of 'ownership'");
 	if (!error)
 		return true;
 	print_error(command, error);

@@ -66,6 +66,44 @@ static void keep_model(struct ri_fit_state *fit, uint32_t g, const uint32_t *bes
 	}
 }
 
+/* How many objects count more than the model as it is says, and how many less. */
+static void count_misfits(const struct ri_fit_model *model, uint64_t *ret_surplus,
+			  uint64_t *ret_deficit)
+{
+	*ret_surplus = *ret_deficit = 0;
+	for (size_t r = 0; r < model->row_count; r++) {
+		int64_t distance = ri_fit_distance(model->residual[r], model->rows[r]->slack);
+
+		if (distance)
+			*(distance > 0 ? ret_surplus : ret_deficit) += model->rows[r]->objects;
+	}
+}
+
+/* Notes what the model as it is would mean, beside the best one as above. */
+static void note_other(const struct ri_fit_state *fit, uint32_t g, const uint32_t *best,
+		       struct ri_fit_other *other)
+{
+	const struct ri_fit_group *group = &fit->model.groups[g];
+
+	*other = (struct ri_fit_other){
+		.is_there = true,
+		.explained = fit->model.objects - fit->model.out_objects,
+	};
+	count_misfits(&fit->model, &other->surplus, &other->deficit);
+	for (uint32_t i = 0; i <= group->neighbour_count; i++) {
+		uint32_t changed = i ? group->neighbours[i - 1] : g;
+		uint32_t weight = fit->model.groups[changed].weight;
+
+		if (weight == best[i])
+			continue;
+		if (other->change_count < RI_FIT_CHANGES) {
+			other->changes[other->change_count].class_index = fit->leader_of[changed];
+			other->changes[other->change_count].weight = weight;
+		}
+		other->change_count++;
+	}
+}
+
 /* Moves `g` to `weight`, fits its neighbours again, and returns what that costs more than
  * `cost`.  The model is left so. */
 static double cost_of_other(struct ri_fit_model *model, uint32_t g, uint32_t weight, double cost)
@@ -88,6 +126,7 @@ static bool find_margin(struct ri_fit_state *fit, uint32_t g, bool may_take, dou
 
 	save_weights(model, g, best);
 	*ret_margin = INFINITY;
+	fit->classes[fit->leader_of[g]].other.is_there = false;
 	for (uint32_t w = 0; w <= model->groups[g].weight_max; w++) {
 		double more;
 
@@ -96,6 +135,8 @@ static bool find_margin(struct ri_fit_state *fit, uint32_t g, bool may_take, dou
 		more = cost_of_other(model, g, w, cost);
 		if (more < -BETTER_BITS && may_take)
 			return false;
+		if (more < *ret_margin)
+			note_other(fit, g, best, &fit->classes[fit->leader_of[g]].other);
 		*ret_margin = fmin(*ret_margin, more);
 		if (more < fit->threshold && fit->model_count < MODELS_MAX)
 			keep_model(fit, g, best);
@@ -395,6 +436,7 @@ struct ri_fit_result ri_fit(const struct ri_fit_row *rows, size_t row_count,
 		ret_ranges[r] = range_of(&fit, &rows[r], first, sums);
 	result.objects = fit.model.objects;
 	result.explained = fit.model.objects - fit.model.out_objects;
+	count_misfits(&fit.model, &result.surplus, &result.deficit);
 	result.threshold_bits = fit.threshold;
 	result.model_count = fit.model_count + 1;
 	free(sums);

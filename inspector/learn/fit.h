@@ -28,6 +28,20 @@ struct ri_fit_row {
 	uint32_t entry_count;
 };
 
+#define RI_FIT_CHANGES 4
+
+/* The cheapest model in which the class' group has another weight; its further changes are
+ * what fits best then. */
+struct ri_fit_other {
+	bool is_there;           /* with the first class of each group alone */
+	uint64_t explained, surplus, deficit; /* objects under it: of those that were fitted */
+	uint32_t change_count;   /* groups whose weight differs, the first RI_FIT_CHANGES here: */
+	struct {
+		uint32_t class_index; /* the group's first class */
+		uint32_t weight;
+	} changes[RI_FIT_CHANGES];
+};
+
 struct ri_fit_class {
 	double prior;            /* that a holder of the class owns, in (0, 1) */
 	bool is_mixture;         /* its holders need not be alike: where the class is learned to
@@ -44,6 +58,7 @@ struct ri_fit_class {
 	double margin_bits;      /* what the next best weight costs more */
 	uint64_t objects;        /* that have a holder of the class */
 	uint64_t for_objects, against_objects; /* explained so; explained otherwise alone */
+	struct ri_fit_other other;
 };
 
 /* What the holders of a row are worth together: [low, high], slack included. */
@@ -55,6 +70,7 @@ struct ri_fit_range {
 struct ri_fit_result {
 	uint64_t objects;
 	uint64_t explained;      /* by the best model */
+	uint64_t surplus, deficit; /* counts above and below it, of those that were fitted */
 	double threshold_bits;   /* below this margin a class is undecided */
 	size_t model_count;      /* the best one and those that explain as much */
 };

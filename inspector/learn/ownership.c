@@ -368,17 +368,27 @@ static void apply_to_object(const struct pupil *pupil, enum ri_learned_state sta
 static void keep_classes(struct ri_ownership *ownership, const struct pupil *pupil,
 			 struct ri_learned_type *type)
 {
+	uint32_t *place = ri_malloc((pupil->rows.classes.count + 1) * sizeof(*place));
+
 	type->class_first = (uint32_t)ownership->classes.count;
 	for (size_t k = 0; k < pupil->rows.classes.count; k++) {
 		const struct ri_rows_key *key = &pupil->rows.classes.items[k];
 
 		if (pupil->rows.alias_of[k] != k)
 			continue;
-		type->class_count++;
+		place[k] = type->class_count++;
 		*ri_push(&ownership->classes) = (struct ri_learned_class){
 			key->holder_class, key->container, key->target_offset, pupil->classes[k]
 		};
 	}
+	for (uint32_t k = 0; k < type->class_count; k++) {
+		struct ri_fit_other *other =
+			&ownership->classes.items[type->class_first + k].fit.other;
+
+		for (uint32_t i = 0; i < other->change_count && i < RI_FIT_CHANGES; i++)
+			other->changes[i].class_index = place[other->changes[i].class_index];
+	}
+	free(place);
 }
 
 static void fit_with_splits(struct pupil *pupil)

@@ -20,6 +20,7 @@
 #include "heap/heap.h"
 #include "learn/fit.h"
 
+/* fit.other.changes[].class_index counts from its type's class_first. */
 struct ri_learned_class {
 	uint32_t holder_class;   /* index into shapes->classes */
 	uint32_t container;      /* node that the holders lie in (ri_holders_source()), where that

@@ -6,6 +6,7 @@
  */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -464,9 +465,81 @@ static void nothing_to_fit_is_no_trouble(void **state)
 	assert_int_equal(range.high, 0);
 }
 
+/* What a class' cheapest other model is said to mean, against counting it out. */
+static void expect_other(const struct people *p, size_t k)
+{
+	const struct ri_fit_other *other = &p->classes[k].other;
+	uint32_t weights[CLASSES];
+	uint64_t numbers[3] = { 0 };
+	bool changes_it = false;
+
+	for (size_t c = 0; c < p->class_count; c++)
+		weights[c] = p->classes[c].weight;
+	assert_in_range(other->change_count, 1, RI_FIT_CHANGES);
+	for (uint32_t i = 0; i < other->change_count; i++) {
+		assert_int_not_equal(weights[other->changes[i].class_index],
+				     other->changes[i].weight);
+		weights[other->changes[i].class_index] = other->changes[i].weight;
+		changes_it |= other->changes[i].class_index == k;
+	}
+	assert_true(changes_it);
+	for (size_t o = 0; o < p->object_count; o++) {
+		int64_t sum = 0;
+
+		for (size_t c = 0; c < p->class_count; c++)
+			sum += (int64_t)weights[c] * p->holders[o][c];
+		numbers[p->count[o] > sum ? 1 : p->count[o] < sum ? 2 : 0]++;
+	}
+	assert_int_equal(other->explained, numbers[0]);
+	assert_int_equal(other->surplus, numbers[1]);
+	assert_int_equal(other->deficit, numbers[2]);
+}
+
+static void other_models_are_as_told(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed < 20; seed++) {
+		struct people *p = people(200, seed);
+
+		add_class(p, 1, 0.6, 0, 2);
+		add_class(p, seed & 1, 0.3, 0, 3);
+		add_class(p, 0, 0.5, 1, 4);
+		plant(p, 9, -1, 2);
+		settle_counts(p);
+		fit(p);
+		for (size_t k = 0; k < p->class_count; k++) {
+			assert_true(p->classes[k].other.is_there);
+			expect_other(p, k);
+		}
+		assert_int_equal(p->result.explained + p->result.surplus + p->result.deficit, 200);
+		free(p);
+	}
+}
+
+/* Two classes that are together on all objects but one: which of them owns is open, and the
+ * other model swaps them. */
+static void the_other_of_two_that_go_together(void **state)
+{
+	struct people *p = people(30, 3);
+
+	(void)state;
+	add_class(p, 1, 0.5, 1, 1);
+	add_class(p, 0, 0.5, 1, 1);
+	p->holders[7][1] = 0;
+	settle_counts(p);
+	fit(p);
+	assert_int_equal(p->classes[1].other.change_count, 2);
+	assert_int_equal(p->classes[1].other.explained, 29);
+	assert_int_equal(p->classes[1].other.surplus, 1);
+	expect_other(p, 0);
+	free(p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(other_models_are_as_told),
+		cmocka_unit_test(the_other_of_two_that_go_together),
 		cmocka_unit_test(owners_and_borrowers_are_told_apart),
 		cmocka_unit_test(faults_are_found_and_nobody_else_accused),
 		cmocka_unit_test(when_most_are_faulty_nobody_is_accused_wrongly),
