@@ -255,11 +255,16 @@ fuzz_seeds := surplus nested plain-cycle heap-damage
 build-fuzz: $(fuzz_programs) $(BUILD)/tests/tools/coremaker \
 	$(foreach v,O0 O2,$(fuzz_seeds:%=$(BUILD)/fixtures/$(v)/%))
 
-# BIG=1: ten million objects too (5 GB of memory, 2 GB of disk).
+# BIG=1: ten million objects too (5 GB of memory, 2 GB of disk).  DWARF=FILE: instead, what the
+# debug information of a large program costs; STRUCT=NAME: and one struct of it in gdb.
 .PHONY: bench
 bench: all $(BUILD)/fixtures/O2/perf_target $(tool_programs) ## time the audit of large cores
+ifdef DWARF
+	@bash tests/bench-dwarf.sh $(BUILD) $(DWARF) $(STRUCT)
+else
 	@bash tests/workload.sh $(BUILD) 1000000
 	@bash tests/bench.sh $(BUILD) 100000 1000000:gdb 1000000+1300 $(if $(BIG),10000000:find)
+endif
 
 .PHONY: clean
 clean: ## remove what was built
