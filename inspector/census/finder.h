@@ -132,13 +132,19 @@ static inline uint32_t ri_finder_glance(const struct ri_finder *finder, uint64_t
 	return object == RI_SPAN_NONE ? RI_NONE : object;
 }
 
+/* Whether a sound pointer is known to lead to an object of the sweep. */
+static inline bool ri_finder_is_pointed_at(const struct ri_finder *finder, uint32_t object)
+{
+	return object < finder->indexed_count &&
+	       finder->is_pointed_at[object / 64] >> object % 64 & 1;
+}
+
 /* Whether anything but its magic, or a guess, says that there is an object. */
 static inline bool ri_finder_is_confirmed(const struct ri_finder *finder, uint32_t object)
 {
 	const uint32_t looks = RI_FOUND_MAGIC | RI_FOUND_GUESS;
 
-	return (object < finder->indexed_count &&
-		finder->is_pointed_at[object / 64] >> object % 64 & 1) ||
+	return ri_finder_is_pointed_at(finder, object) ||
 	       finder->objects.items[object].found & ~looks;
 }
 
@@ -148,8 +154,7 @@ void ri_finder_confirm(struct ri_finder *finder, uint32_t object, uint32_t type,
 /* The same for a sound pointer to `type`; what is known already costs no look at the object. */
 static inline void ri_finder_point_at(struct ri_finder *finder, uint32_t object, uint32_t type)
 {
-	if (object >= finder->indexed_count ||
-	    !(finder->is_pointed_at[object / 64] >> object % 64 & 1))
+	if (!ri_finder_is_pointed_at(finder, object))
 		ri_finder_confirm(finder, object, type, RI_FOUND_POINTER);
 }
 

@@ -114,19 +114,26 @@ static void recognise(struct ri_traversal *t, const struct pending *p, bool is_l
 		*ri_push(&t->doubtful) = *p;
 }
 
-static void look_up(struct ri_traversal *t, const struct pending *p)
+/* The object of the sweep that it points at, or RI_NONE: look_up() sees. */
+static uint32_t glance(const struct ri_traversal *t, const struct pending *p)
+{
+	const struct ri_finder *finder = t->finder;
+	uint32_t type = p->place.slot->pointee_type;
+
+	return type == RI_NONE ? RI_NONE
+			       : ri_finder_glance(finder, header_of(finder, p),
+						  finder->types.items[type].convention);
+}
+
+/* `object` is what glance() gave. */
+static void look_up(struct ri_traversal *t, const struct pending *p, uint32_t object)
 {
 	struct ri_finder *finder = t->finder;
-	uint32_t type = p->place.slot->pointee_type, object = RI_NONE;
+	uint32_t type = p->place.slot->pointee_type;
 
-	if (type != RI_NONE) {
-		uint32_t convention = finder->types.items[type].convention;
-		uint64_t header = header_of(finder, p);
-
-		object = ri_finder_glance(finder, header, convention);
-		if (object == RI_NONE)
-			object = ri_finder_find(finder, header, convention);
-	}
+	if (object == RI_NONE && type != RI_NONE)
+		object = ri_finder_find(finder, header_of(finder, p),
+					finder->types.items[type].convention);
 	if (object == RI_NONE)
 		recognise(t, p, false);
 	else if (p->is_sound)
@@ -163,15 +170,23 @@ static bool leads_to_numbers(const struct ri_traversal *t, const struct ri_slot 
 	return slot->is_to_numbers && !ri_plan_is_declared_owner(t->finder->shapes, slot);
 }
 
-/* Looks the queued pointers up; what that reads was prefetched when they were
- * queued. */
+/* Looks the queued pointers up, in two steps that each find in the cache what they read: the
+ * records of the index were prefetched when the pointers were queued, the objects in the
+ * first step, but for those that the bits alone are about. */
 static void flush(struct ri_traversal *t)
 {
+	const struct ri_finder *finder = t->finder;
+	uint32_t objects[BATCH];
 	size_t queued = t->queued;
 
 	t->queued = 0;
+	for (size_t i = 0; i < queued; i++) {
+		objects[i] = glance(t, &t->queue[i]);
+		if (objects[i] != RI_NONE && !ri_finder_is_pointed_at(finder, objects[i]))
+			__builtin_prefetch(&finder->objects.items[objects[i]]);
+	}
 	for (size_t i = 0; i < queued; i++)
-		look_up(t, &t->queue[i]);
+		look_up(t, &t->queue[i], objects[i]);
 }
 
 static void queue(struct ri_traversal *t, const struct pending *pending)
