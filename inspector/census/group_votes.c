@@ -17,10 +17,13 @@
 #include <string.h>
 
 #include "census/finder.h"
+#include "profile/infer.h"
 
 #define VISITS_PER_BLOCK 16
 #define VISITS_AT_LEAST  (1u << 20)
 #define NODES_MIN        3
+#define TYPES_SEEN_MAX   16
+#define HEADS_ASKED_MAX  256
 #define SAMPLE_MAX       24
 #define LIVE_MAX         1000000 /* of a count that nothing else speaks for */
 
@@ -62,6 +65,16 @@ static const struct ri_counted_type *type_of(const struct ri_votes *votes,
 	return &votes->input->layout->types.items[link->type];
 }
 
+static bool is_inferred_type(const struct ri_votes *votes, uint32_t type)
+{
+	const struct ri_layout *layout = votes->input->layout;
+
+	return layout->types.items[type].container == RI_LAYOUT_NONE &&
+	       layout->types.items[type].type && layout->types.items[type].type->name &&
+	       ri_convention_is_inferred(
+		       &layout->conventions.items[layout->types.items[type].convention]);
+}
+
 /* Whether nothing is known of the block but that an object of the type may fill it. */
 static bool may_be_element(struct ri_votes *votes, const struct ri_chain_link *link, uint64_t addr)
 {
@@ -90,9 +103,12 @@ static void ask_node(struct ri_votes *votes, const struct ri_chain_link *link, s
 {
 	const struct ri_population *population = votes->input->population;
 	uint64_t addr = node - (link->is_at_element ? 0 : link->link_offset);
-	uint32_t object = ri_population_find(population, addr);
+	uint32_t object;
 
 	vote->nodes++;
+	if (link->is_external && !ri_reader_u64(&votes->reader, node + link->payload_offset, &addr))
+		return;
+	object = ri_population_find(population, addr);
 	if (object != RI_NONE) {
 		const struct ri_object *o = &population->objects[object];
 
@@ -209,6 +225,8 @@ static void put_group(struct ri_votes *votes, const struct ri_head_place *place,
 	group->next = link->next;
 	group->prev = link->prev;
 	group->right = link->right;
+	group->node = link->is_external ? ri_strings_add(strings, link->node->name) : NULL;
+	group->payload = link->payload;
 	group->parent = link->parent;
 	group->rival = rival;
 	group->heads = vote->heads;
@@ -242,6 +260,8 @@ static void decide(struct ri_votes *votes, struct ri_head_place *place, const st
 							  ->type->name,
 						  votes->links.items[second_link].path) :
 				"other types";
+	else if (link->is_external && best->known < best->likely)
+		rival = "any struct of that size";
 	else if (!best->known && !link->is_at_element)
 		rival = ri_votes_rival(votes, link, best->sample, best->sample_count);
 	if (rival) {
@@ -264,6 +284,46 @@ static void decide(struct ri_votes *votes, struct ri_head_place *place, const st
 	}
 }
 
+/* The type that most of the objects are of that nodes of the place point at; RI_LAYOUT_NONE where
+ * none is known. */
+static uint32_t pick_type(struct ri_votes *votes, const struct ri_head_place *place,
+			  const struct ri_chain_link *link, const struct ri_head_shape *shape)
+{
+	const struct ri_population *population = votes->input->population;
+	struct { uint32_t type; uint64_t count; } seen[TYPES_SEEN_MAX], best = { RI_LAYOUT_NONE, 0 };
+	size_t seen_count = 0;
+
+	for (size_t i = 0; i < place->heads.count && i < HEADS_ASKED_MAX; i++) {
+		struct ri_place_walk walk = { .votes = votes, .link = link, .shape = shape };
+
+		ri_place_walk_head(&walk, place->heads.items[i].addr);
+		for (size_t n = 0; n < walk.checked; n++) {
+			uint64_t addr;
+			uint32_t object;
+			size_t k = 0;
+
+			if (!ri_reader_u64(&votes->reader, walk.nodes[n] + link->payload_offset, &addr))
+				continue;
+			object = ri_population_find(population, addr);
+			if (object == RI_NONE || population->objects[object].addr != addr)
+				continue;
+			while (k < seen_count && seen[k].type != population->objects[object].type)
+				k++;
+			if (k == TYPES_SEEN_MAX)
+				continue;
+			if (k == seen_count) {
+				seen[seen_count].type = population->objects[object].type;
+				seen[seen_count++].count = 0;
+			}
+			if (++seen[k].count > best.count) {
+				best.type = seen[k].type;
+				best.count = seen[k].count;
+			}
+		}
+	}
+	return best.type < votes->input->layout->types.count ? best.type : RI_LAYOUT_NONE;
+}
+
 static void vote_on(struct ri_votes *votes, struct ri_head_place *place)
 {
 	struct vote best = { 0 };
@@ -271,9 +331,16 @@ static void vote_on(struct ri_votes *votes, struct ri_head_place *place)
 	uint32_t second_link = 0;
 
 	for (uint32_t i = 0; i < votes->links.count; i++) {
-		const struct ri_chain_link *link = &votes->links.items[i];
+		struct ri_chain_link *link = &votes->links.items[i];
 		struct vote vote = { 0 };
 
+		if (link->is_external) {
+			if (!ri_head_shape_of(votes->input->types, place->head, link, &vote.shape))
+				continue;
+			link->type = pick_type(votes, place, link, &vote.shape);
+			if (link->type == RI_LAYOUT_NONE || !is_inferred_type(votes, link->type))
+				continue;
+		}
 		/* what has no link back says nothing of where a chain begins */
 		if ((link->is_plain && link->kind == RI_LINK_SLIST && !place->is_hash) ||
 		    is_link_itself(votes, place, link) ||

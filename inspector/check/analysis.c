@@ -119,6 +119,7 @@ static void drop_census(struct ri_analysis *analysis)
 	free(analysis->fits);
 	ri_holders_destroy(analysis->holders);
 	ri_population_destroy(analysis->population);
+	analysis->population = NULL;
 	ri_shapes_destroy(analysis->shapes);
 }
 
@@ -126,10 +127,12 @@ static void drop_census(struct ri_analysis *analysis)
 static void take_census_with(struct ri_analysis *analysis, const struct ri_lost *lost,
 			     unsigned thread_count, struct ri_gaps *gaps, double *since)
 {
-	analysis->shapes = ri_shapes_create(analysis->layout, analysis->types);
-	analysis->population = ri_population_create(
-		analysis->target, analysis->modules, analysis->types, analysis->heap,
-		analysis->layout, lost, analysis->shapes, gaps);
+	if (!analysis->population) {
+		analysis->shapes = ri_shapes_create(analysis->layout, analysis->types);
+		analysis->population = ri_population_create(
+			analysis->target, analysis->modules, analysis->types, analysis->heap,
+			analysis->layout, lost, analysis->shapes, gaps);
+	}
 	end_stage(analysis, "population", since);
 	analysis->holders =
 		ri_holders_create(analysis->target, analysis->modules, analysis->types,
@@ -292,7 +295,7 @@ static void take_census(struct ri_analysis *analysis, unsigned thread_count, dou
 	end_stage(analysis, "heap", since);
 	ri_assumed_resolve(analysis->types, analysis->heap, analysis->assumptions,
 			   analysis->assumption_count, &known, &analysis->gaps);
-	ri_analysis_infer_groups(analysis, &analysis->gaps);
+	ri_analysis_infer_groups(analysis, &known, &gaps);
 	end_stage(analysis, "inference", since);
 	take_census_with(analysis, &known, thread_count, &gaps, since);
 	for (unsigned i = 0, bindings = 0;; i++) {

@@ -2,6 +2,7 @@
 /*
  * What is wrong in inferred groups: damage is rare, so where much is wrong with the groups of
  * one rule, the rule is.  Rules were accepted by a sample; this looks at all that was walked.
+ * That a member has a count of zero is no damage by itself: caches chain what nobody holds.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -51,6 +52,14 @@ static struct tally *take_tallies(const struct ri_analysis *analysis)
 	return tallies;
 }
 
+/* Whether nothing but its count says that the member is dead. */
+static bool is_merely_unheld(const struct ri_analysis *analysis, const struct ri_finding *finding)
+{
+	return !strcmp(finding->check->code, "dead-member") && finding->object != RI_NONE &&
+	       !(analysis->population->objects[finding->object].state &
+		 (RI_OBJECT_FREED | RI_OBJECT_MAGIC_DEAD));
+}
+
 static bool is_doubtful(const struct tally *tally, const char *code)
 {
 	if (!strcmp(code, "count-mismatch"))
@@ -79,11 +88,16 @@ void ri_findings_doubt_groups(struct ri_findings *findings, const struct ri_anal
 
 		if (rule == RI_NONE || finding->status != RI_FINDING_SURE ||
 		    !ri_group_is_inferred(&analysis->layout->groups.items[rule]) ||
-		    !is_doubtful(&tallies[rule], finding->check->code))
+		    (!is_merely_unheld(analysis, finding) &&
+		     !is_doubtful(&tallies[rule], finding->check->code)))
 			continue;
 		finding->status = RI_FINDING_UNCHECKED;
-		ri_finding_explain(finding, "could not check: the group was found by its shape, and "
-					    "too much in groups like it is off to believe that");
+		ri_finding_explain(finding, is_merely_unheld(analysis, finding)
+						    ? "could not check: no profile says that the "
+						      "group does not keep what nobody holds"
+						    : "could not check: the group was found by its "
+						      "shape, and too much in groups like it is off "
+						      "to believe that");
 	}
 	free(tallies);
 }

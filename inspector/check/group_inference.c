@@ -13,23 +13,28 @@
 
 #define ROUNDS_MAX 3
 
-static struct ri_inferred_groups *take_votes(const struct ri_analysis *analysis)
+/* Leaves the population behind. */
+static struct ri_inferred_groups *take_votes(struct ri_analysis *analysis,
+					     const struct ri_lost *known, struct ri_gaps *gaps)
 {
-	struct ri_shapes *shapes = ri_shapes_create(analysis->layout, analysis->types);
-	struct ri_gaps ignored; /* the census says them again */
-	struct ri_population *population;
-	struct ri_inferred_groups *groups;
-
-	ri_gaps_init(&ignored);
-	population = ri_population_create(analysis->target, analysis->modules, analysis->types,
-					  analysis->heap, analysis->layout, NULL, shapes, &ignored);
-	groups = ri_group_votes_take(&(struct ri_group_votes_input){
+	analysis->shapes = ri_shapes_create(analysis->layout, analysis->types);
+	analysis->population = ri_population_create(
+		analysis->target, analysis->modules, analysis->types, analysis->heap,
+		analysis->layout, known, analysis->shapes, gaps);
+	return ri_group_votes_take(&(struct ri_group_votes_input){
 		analysis->target->image, analysis->types, analysis->heap, analysis->layout,
-		population, shapes });
-	ri_population_destroy(population);
-	ri_shapes_destroy(shapes);
-	ri_gaps_deinit(&ignored);
-	return groups;
+		analysis->population, analysis->shapes });
+}
+
+/* What was taken with another layout is of no use. */
+static void drop_population(struct ri_analysis *analysis, struct ri_gaps *gaps)
+{
+	ri_population_destroy(analysis->population);
+	ri_shapes_destroy(analysis->shapes);
+	analysis->population = NULL;
+	analysis->shapes = NULL;
+	ri_gaps_deinit(gaps);
+	ri_gaps_init(gaps);
 }
 
 static size_t count_accepted(const struct ri_inferred_groups *groups)
@@ -62,8 +67,10 @@ static bool is_last_inferred(const struct ri_analysis *analysis)
 	       !strcmp(analysis->profiles[analysis->profile_count - 1]->file, RI_INFERRED_FILE);
 }
 
-void ri_analysis_infer_groups(struct ri_analysis *analysis, struct ri_gaps *gaps)
+void ri_analysis_infer_groups(struct ri_analysis *analysis, const struct ri_lost *known,
+			      struct ri_gaps *population_gaps)
 {
+	struct ri_gaps *gaps = &analysis->gaps;
 	const struct ri_infer_options options = { .is_all = analysis->infer_mode == RI_INFER_ALL };
 
 	if (!analysis->inference || !is_last_inferred(analysis) ||
@@ -71,7 +78,7 @@ void ri_analysis_infer_groups(struct ri_analysis *analysis, struct ri_gaps *gaps
 	    !ri_group_votes_are_of_use(analysis->layout, analysis->types))
 		return;
 	for (unsigned i = 0; i < ROUNDS_MAX; i++) {
-		struct ri_inferred_groups *groups = take_votes(analysis);
+		struct ri_inferred_groups *groups = take_votes(analysis, known, population_gaps);
 		bool is_more = count_accepted(groups) > count_accepted(analysis->groups);
 		struct ri_profile *profile = NULL;
 		struct ri_error *error;
@@ -92,6 +99,7 @@ void ri_analysis_infer_groups(struct ri_analysis *analysis, struct ri_gaps *gaps
 			ri_error_destroy(error);
 			break;
 		}
+		drop_population(analysis, population_gaps);
 		rebind(analysis, profile);
 	}
 	for (size_t i = 0; analysis->groups && i < analysis->groups->items.count; i++) {

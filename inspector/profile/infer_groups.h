@@ -10,7 +10,8 @@
  * elements (TAILQ, and lists with first and last that end in null or another mark); trees whose
  * nodes know their parent, colour bits in that word or not.  Where the words stand in the element
  * itself (`struct conn *next, *prev`), or a tree's root does in a variable, the head is a plain
- * pointer; with `next` alone, an array of such is.
+ * pointer; with `next` alone, an array of such is.  So it is for nodes apart that know the next
+ * and the previous one and have one pointer besides, to what they chain.
  */
 #ifndef RI_PROFILE_INFER_GROUPS_H
 #define RI_PROFILE_INFER_GROUPS_H
@@ -29,7 +30,11 @@ struct ri_chain_link {
 	uint32_t type;           /* index into layout->types[] */
 	enum ri_link_kind kind;  /* LIST, HLIST, SLIST or TREE, by its own shape; HLIST may be
 				  * TAILQ's; DLIST: next and prev lead to elements */
-	bool is_plain;           /* its words are members of the element itself */
+	bool is_plain;           /* its words are members of the element itself, or of a node */
+	bool is_external;        /* `node` lies apart and points at the element; `type` is told by
+				  * what such nodes point at */
+	uint64_t payload_offset; /* of that pointer in the node */
+	const char *payload;
 	const char *path;        /* of the link in the struct; "": it has none */
 	const struct ri_type *node; /* what link words point at: the link's struct, or the
 				     * element's */
@@ -43,7 +48,8 @@ struct ri_chain_link {
 
 typedef RI_VEC(struct ri_chain_link) ri_chain_link_list;
 
-/* Appends the links of the layout's inferred counted types; texts go to `strings`. */
+/* Appends the links of the layout's inferred counted types, then nodes that may lie apart from
+ * such; texts go to `strings`. */
 void ri_chain_links(const struct ri_layout *layout, struct ri_types *types,
 		    struct ri_strings *strings, ri_chain_link_list *list);
 
@@ -74,6 +80,7 @@ struct ri_inferred_group {
 	const char *variable;    /* the head is this variable, or ... */
 	const char *head_struct, *head_member; /* ... a member of this struct */
 	const char *first, *last; /* the head's words; last may be null */
+	const char *node, *payload; /* nodes apart from the elements; or null */
 	const char *element, *link, *next, *prev, *right, *parent; /* any but element may be null */
 	const char *count;       /* member of the head's struct that is the length; or null */
 	const char *rival;       /* AMBIGUOUS: what fits as well */

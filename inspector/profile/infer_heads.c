@@ -4,8 +4,8 @@
  * which of two like pointers is the next one; where they do not, the first.  What the
  * pointers of a candidate lead to in memory is looked at elsewhere.
  *
- * Blind spots: chains without a link back whose head is a plain pointer, nodes apart from what
- * they chain, trees without parents, links in arrays, void pointers.
+ * Blind spots: chains without a link back whose head is a plain pointer, nodes apart that know
+ * the next one alone, trees without parents, links in arrays.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -285,23 +285,86 @@ static bool is_alone(const struct ri_layout *layout, uint32_t index)
 	return true;
 }
 
+/* The one pointer of the struct that does not lead to such structs; null where there are more. */
+static const struct ri_member *find_payload(struct ri_types *types, const struct ri_type *type)
+{
+	const struct ri_member *found = NULL;
+
+	for (size_t i = 0; i < type->member_count; i++) {
+		const struct ri_member *member = &type->members[i];
+		const struct ri_type *declared = ri_type_strip(types, member->type);
+		const struct ri_type *target = below(types, declared);
+
+		if (declared->kind != RI_TYPE_POINTER || (target && is_one(target, type)))
+			continue;
+		if (found || !member->name || !target ||
+		    (target->kind != RI_TYPE_VOID && target->kind != RI_TYPE_STRUCT))
+			return NULL;
+		found = member;
+	}
+	return found;
+}
+
+static bool add_node(const struct ri_type *type, void *data)
+{
+	struct collecting *c = data;
+	const struct ri_member *payload;
+	struct ri_chain_link *link;
+	struct pointers p;
+
+	if (!type->name || type->size_bytes < 24 || type->size_bytes > HEAD_BYTES_MAX ||
+	    type->member_count < 3 || type->member_count > 5)
+		return true;
+	p = sort_pointers(c->types, type, type);
+	put_in_order(&p);
+	payload = find_payload(c->types, type);
+	if (p.own_count != 2 || p.to_own_count || !payload || has_word(p.own[0]->name, later) ||
+	    !has_word(p.own[1]->name, later))
+		return true;
+	for (size_t i = 0; i < c->list->count; i++) /* the same struct of another module */
+		if (c->list->items[i].is_external && is_one(c->list->items[i].node, type))
+			return true;
+	link = ri_push(c->list);
+	link->type = RI_LAYOUT_NONE;
+	link->kind = RI_LINK_DLIST;
+	link->is_plain = link->is_at_element = link->is_external = true;
+	link->path = "";
+	link->node = type;
+	link->next_offset = (int64_t)(p.own[0]->offset_bits / 8);
+	link->prev_offset = (int64_t)(p.own[1]->offset_bits / 8);
+	link->next = ri_strings_add(c->strings, p.own[0]->name);
+	link->prev = ri_strings_add(c->strings, p.own[1]->name);
+	link->payload_offset = payload->offset_bits / 8;
+	link->payload = ri_strings_add(c->strings, payload->name);
+	return c->list->count < LINKS_MAX;
+}
+
+static bool is_inferred(const struct ri_layout *layout, const struct ri_counted_type *type)
+{
+	return ri_convention_is_inferred(&layout->conventions.items[type->convention]);
+}
+
 void ri_chain_links(const struct ri_layout *layout, struct ri_types *types,
 		    struct ri_strings *strings, ri_chain_link_list *list)
 {
+	struct collecting nodes = { types, strings, list, RI_LAYOUT_NONE, NULL };
+	bool is_any = false;
+
 	for (uint32_t i = 0; i < layout->types.count; i++) {
 		const struct ri_counted_type *type = &layout->types.items[i];
-		const struct ri_convention *convention =
-			&layout->conventions.items[type->convention];
 		struct collecting c = { types, strings, list, i, type->type };
 		size_t before = list->count;
 
 		if (type->container != RI_LAYOUT_NONE || !type->type || !type->type->name ||
-		    !convention->mark.file || strcmp(convention->mark.file, RI_INFERRED_FILE))
+		    !is_inferred(layout, type))
 			continue;
+		is_any = true;
 		collect(&c, type->type, "", 0, 0);
 		if (list->count > before && !is_alone(layout, i))
 			list->count = before;
 	}
+	if (is_any && list->count < LINKS_MAX)
+		ri_types_each_struct(types, add_node, &nodes);
 }
 
 /*

@@ -215,6 +215,7 @@ static bool is_writable(const struct ri_inferred_group *group)
 	const char *const texts[] = { group->variable, group->head_struct, group->head_member,
 				      group->first, group->last, group->element, group->link,
 				      group->next, group->prev, group->right, group->parent,
+				      group->node, group->payload,
 				      group->count };
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
@@ -249,6 +250,11 @@ static void put_group(struct text *out, const struct ri_inferred_group *group)
 	put_key(out, ", right: ", group->right);
 	put_key(out, ", parent: ", group->parent);
 	put(out, " }");
+	if (group->node) {
+		put_key(out, "\n  node: { struct: ", group->node);
+		put_key(out, ", payload: ", group->payload);
+		put(out, " }");
+	}
 	put_key(out, "\n  count: ", group->count);
 	put(out, "\n");
 }
