@@ -4,12 +4,15 @@
  *
  *   pool     the blocks of one size in which objects of one type stand, POOL_OBJECTS_MIN of
  *            them, at distances with a common divisor no smaller than the type
+ *            More blocks of that size belong to it where a word before their first place leads to
+ *            a block of the pool, or the like word of one leads there: all of their objects
+ *            may have leaked
  *   place    what that divisor reaches in these blocks and no object covers
  *   looks    the count is alive, pointers to structs lead to such, words that all known
  *            objects share (a magic, a class) are there
- *   free     places are handed out from a chain: the word at which most places that do not
- *            look like objects lead to another place is the link, and what such a chain leads
- *            to is free, whatever its count
+ *   free     all zero: never used; or in a chain of free places: the word at which most
+ *            unexplained places lead to another one is the link, and what is linked is free,
+ *            whatever its count
  *
  * A place that looks like an object is one where the pool shows what its free places look
  * like (FREE_MIN of them, nearly all without a live count): then one that kept its count is no
@@ -32,6 +35,8 @@
 #define SHARED_OBJECTS_MIN 8
 #define SHARED_PERCENT 97
 #define FREE_MIN 3
+#define HEADER_WORDS_MAX 4      /* of a block before its first place */
+#define LOOKED_AT_MAX 100000    /* pairs of blocks of one pool */
 #define ODD_PERCENT_MAX 10      /* of the free ones: with a live count all the same */
 
 /* A known object in a block; `offset` of its start. */
@@ -40,7 +45,7 @@ struct stand {
 	uint64_t size_bytes, offset;
 };
 
-enum place_state { PLACE_FREE, PLACE_ODD, PLACE_ALIKE };
+enum place_state { PLACE_UNUSED, PLACE_DEAD, PLACE_ODD, PLACE_ALIKE };
 
 struct place {
 	uint64_t start;
@@ -55,8 +60,16 @@ struct shared {
 	uint32_t seen, word_count;
 };
 
+struct sized_block {
+	uint64_t size_bytes;
+	uint32_t block;
+};
+
 struct search {
 	const struct ri_recognise_input *input;
+	const bool *is_known;    /* per block: has object or type */
+	bool is_listed;          /* unknown[] and led_to, which only a pool needs */
+	RI_VEC(struct sized_block) unknown; /* used blocks of neither, by size */
 	struct ri_shapes *shapes; /* of its own: the census' stay as they are */
 	RI_VEC(struct stand) stands; /* by type, size, block, offset */
 	RI_VEC(struct place) places; /* of the pool under way */
@@ -112,6 +125,27 @@ static void list_stands(struct search *s, const bool *wanted)
 	}
 	if (s->stands.count)
 		qsort(s->stands.items, s->stands.count, sizeof(*s->stands.items), by_pool);
+}
+
+static int by_size(const void *a, const void *b)
+{
+	const struct sized_block *x = a, *y = b;
+
+	if (x->size_bytes != y->size_bytes)
+		return x->size_bytes < y->size_bytes ? -1 : 1;
+	return x->block < y->block ? -1 : x->block > y->block;
+}
+
+static void list_unknown(struct search *s)
+{
+	const struct ri_heap *heap = s->input->heap;
+
+	for (size_t b = 0; b < heap->block_count; b++)
+		if (heap->blocks[b].state == RI_BLOCK_USED && !s->is_known[b])
+			*ri_push(&s->unknown) =
+				(struct sized_block){ heap->blocks[b].size_bytes, (uint32_t)b };
+	if (s->unknown.count)
+		qsort(s->unknown.items, s->unknown.count, sizeof(*s->unknown.items), by_size);
 }
 
 static uint64_t common_divisor(uint64_t a, uint64_t b)
@@ -233,18 +267,99 @@ static bool looks_like(const struct search *s, const struct pool *pool,
 	return true;
 }
 
+static bool is_zero(const struct search *s, const struct pool *pool, uint64_t start)
+{
+	for (uint64_t offset = 0; offset + 8 <= pool->extent_bytes; offset += 8) {
+		uint64_t value;
+
+		if (!ri_image_read_u64(s->input->image, start + offset, &value) || value)
+			return false;
+	}
+	return true;
+}
+
 static void add_place(struct search *s, const struct pool *pool, const struct shared *shared,
 		      uint64_t start)
 {
 	uint64_t addr = start + s->input->layout->types.items[pool->type].front_bytes;
-	struct place place = { start, PLACE_FREE, false };
+	struct place place = { start, PLACE_DEAD, false };
 
 	if (ri_population_find(s->input->population, addr) != RI_NONE)
 		return;
-	if (ri_looks_alive(s->input, pool->type, addr, NULL))
+	if (is_zero(s, pool, start))
+		place.state = PLACE_UNUSED;
+	else if (ri_looks_alive(s->input, pool->type, addr, NULL))
 		place.state = looks_like(s, pool, shared, start) ? PLACE_ALIKE : PLACE_ODD;
 	ri_address_map_set(&s->place_of, start, (uint32_t)s->places.count);
 	*ri_push(&s->places) = place;
+}
+
+static void list_places_of(struct search *s, const struct pool *pool, const struct shared *shared,
+			   const struct ri_block *block)
+{
+	for (uint64_t offset = pool->offset; offset + pool->extent_bytes <= block->size_bytes;
+	     offset += pool->stride_bytes)
+		add_place(s, pool, shared, block->addr + offset);
+}
+
+/* Whether one of the words before the first place of `from` leads to the start of `to`. */
+static bool leads_to_block(const struct search *s, const struct pool *pool,
+			   const struct ri_block *from, const struct ri_block *to)
+{
+	for (uint64_t offset = 0; offset < pool->offset && offset < 8 * HEADER_WORDS_MAX;
+	     offset += 8) {
+		uint64_t value;
+
+		if (ri_image_read_u64(s->input->image, from->addr + offset, &value) &&
+		    value == to->addr)
+			return true;
+	}
+	return false;
+}
+
+/* The first unknown block of at least that size. */
+static size_t first_of_size(const struct search *s, uint64_t size_bytes)
+{
+	size_t low = 0, high = s->unknown.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (s->unknown.items[middle].size_bytes < size_bytes)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Takes in blocks of the pool that hold no known object: neighbours in its chain of blocks. */
+static void list_lost_blocks(struct search *s, const struct pool *pool, const struct shared *shared)
+{
+	const struct ri_heap *heap = s->input->heap;
+	uint64_t size_bytes = s->stands.items[pool->first].size_bytes;
+	size_t looked_at = 0;
+
+	if (pool->end - pool->first < SHARED_OBJECTS_MIN)
+		return;
+	for (size_t i = first_of_size(s, size_bytes);
+	     i < s->unknown.count && s->unknown.items[i].size_bytes == size_bytes; i++) {
+		const struct ri_block *block = &heap->blocks[s->unknown.items[i].block];
+		bool is_next = false;
+
+		for (size_t k = pool->first; k < pool->end && !is_next; k++) {
+			const struct ri_block *known = &heap->blocks[s->stands.items[k].block];
+
+			if (k > pool->first && s->stands.items[k].block == s->stands.items[k - 1].block)
+				continue;
+			is_next = leads_to_block(s, pool, block, known) ||
+				  leads_to_block(s, pool, known, block);
+			if (++looked_at > LOOKED_AT_MAX)
+				return;
+		}
+		if (is_next)
+			list_places_of(s, pool, shared, block);
+	}
 }
 
 static void list_places(struct search *s, const struct pool *pool, const struct shared *shared)
@@ -256,10 +371,9 @@ static void list_places(struct search *s, const struct pool *pool, const struct 
 
 		if (i > pool->first && stand->block == stand[-1].block)
 			continue;
-		for (uint64_t offset = pool->offset;
-		     offset + pool->extent_bytes <= block->size_bytes; offset += pool->stride_bytes)
-			add_place(s, pool, shared, block->addr + offset);
+		list_places_of(s, pool, shared, block);
 	}
+	list_lost_blocks(s, pool, shared);
 }
 
 /* ---- the chain of free places ------------------------------------------------ */
@@ -278,31 +392,27 @@ static void mark_chained(struct search *s, const struct pool *pool)
 {
 	uint32_t words = (uint32_t)(pool->extent_bytes / 8 < WORDS_MAX ? pool->extent_bytes / 8
 									: WORDS_MAX);
-	uint32_t free_count = 0, best = RI_NONE, best_hits = 0;
+	uint32_t used = 0, best = RI_NONE, best_hits = 0;
 
 	for (size_t i = 0; i < s->places.count; i++)
-		free_count += s->places.items[i].state != PLACE_ALIKE;
+		used += s->places.items[i].state != PLACE_UNUSED;
 	for (uint32_t w = 0; w < words; w++) {
 		uint32_t hits = 0;
 
 		for (size_t i = 0; i < s->places.count; i++)
-			hits += s->places.items[i].state != PLACE_ALIKE &&
-				next_place(s, s->places.items[i].start, w) != RI_NONE;
+			hits += next_place(s, s->places.items[i].start, w) != RI_NONE;
 		if (hits > best_hits) {
 			best_hits = hits;
 			best = w;
 		}
 	}
-	if (best == RI_NONE || best_hits * 2 < free_count)
+	if (best == RI_NONE || best_hits * 2 < used)
 		return;
 	for (size_t i = 0; i < s->places.count; i++) {
-		uint32_t at = (uint32_t)i;
+		uint32_t next = next_place(s, s->places.items[i].start, best);
 
-		if (s->places.items[i].state == PLACE_ALIKE)
-			continue;
-		while ((at = next_place(s, s->places.items[at].start, best)) != RI_NONE &&
-		       !s->places.items[at].is_chained)
-			s->places.items[at].is_chained = true;
+		if (next != RI_NONE)
+			s->places.items[i].is_chained = s->places.items[next].is_chained = true;
 	}
 }
 
@@ -358,8 +468,11 @@ static void judge_pool(struct search *s, struct pool *pool, ri_recognised_list *
 
 	if (!measure(s, pool))
 		return;
-	if (!s->led_to.capacity)
+	if (!s->is_listed) {
+		s->is_listed = true;
 		list_led_to(s);
+		list_unknown(s);
+	}
 	read_shared(s, pool, &shared);
 	list_places(s, pool, &shared);
 	mark_chained(s, pool);
@@ -369,9 +482,9 @@ static void judge_pool(struct search *s, struct pool *pool, ri_recognised_list *
 }
 
 void ri_pool_objects_find(const struct ri_recognise_input *input, const bool *wanted,
-			  ri_recognised_list *ret)
+			  const bool *is_known, ri_recognised_list *ret)
 {
-	struct search s = { .input = input };
+	struct search s = { .input = input, .is_known = is_known };
 	struct pool pool;
 
 	list_stands(&s, wanted);
@@ -390,5 +503,6 @@ void ri_pool_objects_find(const struct ri_recognise_input *input, const bool *wa
 		ri_shapes_destroy(s.shapes);
 	ri_address_map_deinit(&s.led_to);
 	ri_vec_deinit(&s.places);
+	ri_vec_deinit(&s.unknown);
 	ri_vec_deinit(&s.stands);
 }

@@ -590,7 +590,7 @@ void ri_recognise(const struct ri_recognise_input *input, const bool *wanted,
 	bool *is_known = list_known(input);
 	size_t before = ret->count;
 
-	ri_pool_objects_find(input, wanted, ret);
+	ri_pool_objects_find(input, wanted, is_known, ret);
 	ri_twins_find(input, wanted, is_known, ret);
 	ri_pool_places_find(input, wanted, ret);
 	if (ret->count == before)

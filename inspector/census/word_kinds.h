@@ -48,6 +48,6 @@ void ri_pool_places_find(const struct ri_recognise_input *input, const bool *wan
 /* pool_objects.c: appends what stands at the unexplained places of pools of wanted types and
  * looks like an object. */
 void ri_pool_objects_find(const struct ri_recognise_input *input, const bool *wanted,
-			  ri_recognised_list *ret);
+			  const bool *is_known, ri_recognised_list *ret);
 
 #endif

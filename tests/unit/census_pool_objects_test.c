@@ -18,7 +18,7 @@ static const char source[] =
 	"	struct item *it = (struct item *)((char *)pages[page] + 16) + i;\n"
 	"	it->kind = kind; it->refs = 1; it->id = i; return it; }\n"
 	"static void give(struct item *it, int refs) { it->refs = refs;\n"
-	"	*(void **)it = free_items; free_items = it; }\n"
+	"	it->data = free_items; free_items = it; }\n"
 	"static void __attribute__((noinline)) build(const char *what)\n"
 	"{\n"
 	"	for (int p = 0; p < 8; p++) {\n"
