@@ -178,6 +178,8 @@ measure() { # WORKLOAD
 		printf "peak RSS beyond the core: %.1f MiB, %.0f bytes per object\n",
 			($1 - size) / 1048576, ($1 - size) / n }'
 	print_scaling
+	ratio 'graph stage / all stages, one thread' \
+		"$(stage single graph)" "$(stage single total)"
 	ratio 'holders stage, one thread / all processors' \
 		"$(stage single holders)" "$(stage audit holders)"
 	ratio 'whole audit / gdb loading program and core' \
