@@ -147,8 +147,8 @@ static void consider_flux(struct ri_finding *finding, const struct ri_analysis *
 }
 
 static void report_surplus(struct ri_finding *finding, const struct ri_analysis *analysis,
-			   const struct ri_flux *flux, const struct ri_absence *absence, const struct ri_bound_query *bound,
-			   int64_t lost_memberships)
+			   const struct ri_flux *flux, const struct ri_absence *absence,
+			   const struct ri_bound_query *bound, int64_t lost_memberships)
 {
 	int64_t surplus = ri_object_residual(analysis, finding->object);
 	int64_t holders = finding->certain + finding->possible;

@@ -8,8 +8,9 @@
 #include "check/check.h"
 
 extern const struct ri_check ri_check_bad_magic, ri_check_bad_type, ri_check_bad_count,
-	ri_check_freed_object, ri_check_overlap, ri_check_heap_damage, ri_check_broken_link, ri_check_list_loop,
-	ri_check_foreign_member, ri_check_dead_member, ri_check_wrong_group, ri_check_two_groups,
+	ri_check_freed_object, ri_check_overlap, ri_check_heap_damage, ri_check_broken_link,
+	ri_check_list_loop, ri_check_foreign_member, ri_check_dead_member,
+	ri_check_wrong_group, ri_check_two_groups,
 	ri_check_orphan, ri_check_count_mismatch, ri_check_dead_group, ri_check_surplus,
 	ri_check_deficit, ri_check_dangling, ri_check_policy, ri_check_unreachable, ri_check_cycle,
 	ri_check_group_only, ri_check_unreclaimed;

@@ -61,8 +61,8 @@ bool ri_standing_is_vague(const struct ri_learned_type *type)
 	return type->undecided * 100 > type->result.objects * UNDECIDED_PERCENT_MAX;
 }
 
-static void tell_undecided(const struct ri_counted_type *type, const struct ri_learned_type *learned,
-			   struct ri_gaps *gaps)
+static void tell_undecided(const struct ri_counted_type *type,
+			   const struct ri_learned_type *learned, struct ri_gaps *gaps)
 {
 	if (ri_standing_is_vague(learned))
 		ri_gaps_add(gaps, RI_GAP_MATTERS, "check",

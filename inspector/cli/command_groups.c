@@ -48,17 +48,18 @@ static void add_group_row(struct ri_listing *listing, const struct ri_analysis *
 {
 	const struct ri_population *population = analysis->population;
 	const struct ri_group_rule *rule = &analysis->layout->groups.items[group->rule];
-	char head[CELL_BYTES], members[CELL_BYTES], stored[CELL_BYTES];
+	char addr[CELL_BYTES], head[CELL_BYTES], members[CELL_BYTES], stored[CELL_BYTES];
 	char *membership = ri_words_weight(&group->membership);
 	char *name = full_name(group, is_shared);
 	const char *cells[] = {
-		name, head, ri_words_link_kind(rule->kind), members,
+		name, addr, ri_words_link_kind(rule->kind), members,
 		group->has_stored_count ? stored : NULL, membership,
 		group->parent != RI_NONE ? population->groups[group->parent].name : NULL,
-		ri_words_group_state(group, walked),
+		ri_words_group_state(group, walked), head,
 	};
 
-	snprintf(head, sizeof(head), "%#" PRIx64, group->struct_addr);
+	snprintf(addr, sizeof(addr), "%#" PRIx64, group->struct_addr);
+	snprintf(head, sizeof(head), "%#" PRIx64, group->head);
 	snprintf(members, sizeof(members), "%" PRIu64, walked);
 	snprintf(stored, sizeof(stored), "%" PRId64, group->stored_count);
 	ri_listing_add(listing, cells);
@@ -72,7 +73,7 @@ static struct ri_error *run_groups(struct ri_command_context *context, int word_
 	static const struct ri_column columns[] = {
 		{ "group", false }, { "address", false },    { "kind", false },
 		{ "members", true }, { "stored", true },     { "membership", false },
-		{ "parent", false }, { "state", false },
+		{ "parent", false }, { "state", false },     { "head", false },
 	};
 	const struct ri_population *population = context->analysis->population;
 	struct ri_listing *listing;
@@ -101,9 +102,10 @@ const struct ri_command ri_command_groups = {
 	.name = "groups",
 	.arguments = "",
 	.summary = "the groups, their lengths and their own counters",
-	.help = "A row per group: its name (NAME@ADDR where several share it), the address of the struct around its head, its kind, "
+	.help = "A row per group: its name (NAME@ADDR where several share it), the address of the "
+		"struct around its head, its kind, "
 		"the members found by walking it, its own counter, whether membership owns a "
-		"reference, the group it is nested in, and its state.",
+		"reference, the group it is nested in, its state, and where the head itself is.",
 	.needs_target = true,
 	.run = run_groups,
 };
@@ -214,7 +216,8 @@ const struct ri_command ri_command_group = {
 	.arguments = "NAME|ADDR",
 	.summary = "the members of one group, in list order",
 	.help = "A row per member of the group with that name (a section for each, where several "
-		"share it; NAME@ADDR is one of them) or with its head at that address: the object, its type, the address of its "
+		"share it; NAME@ADDR is one of them) or with its head at that address: the "
+		"object, its type, the address of its "
 		"link, its count and its state.",
 	.needs_target = true,
 	.min_words = 1,

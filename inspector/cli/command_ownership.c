@@ -49,7 +49,8 @@ static void add_type_row(const struct ownership_listing *to, const struct ri_lea
 	free(remark);
 }
 
-static char *describe_class(const struct ri_analysis *analysis, const struct ri_learned_class *class)
+static char *describe_class(const struct ri_analysis *analysis,
+			    const struct ri_learned_class *class)
 {
 	const char *name = analysis->shapes->classes.items[class->holder_class].name;
 	const struct ri_holders *holders = analysis->holders;
