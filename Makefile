@@ -201,8 +201,8 @@ check-bare: all $(tool_programs) ## look at fifty random programs without a prof
 	@CC="$(CC)" bash tests/run-bare $(BUILD)
 
 .PHONY: check-real
-check-real: all $(tool_programs) ## build GLib and redis from Debian's source, and look at programs of them
-	@bash tests/run-real $(BUILD) gobject redis
+check-real: all $(tool_programs) ## build GLib, redis and two daemons from Debian's source, and look at them
+	@bash tests/run-real $(BUILD) gobject redis pulseaudio bind
 
 .PHONY: setup-build setup-check
 setup-build: ## install the Debian packages that the build needs
