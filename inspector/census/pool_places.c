@@ -6,7 +6,7 @@
  *            distances have a common divisor no smaller than the type
  *   place    what that divisor reaches in the mapping, no further from an object than there are
  *            objects, and no object covers
- *   alike    the count is alive, and each word that is the same in nearly all known objects, or
+ *   alike    the count is alive, and each other word that is the same in nearly all known objects, or
  *            lies at the same distance from nearly all of them that it points to (a pointer
  *            into the object's own slot), is so there too; of such words that are not null there
  *            must be WORDS_MIN, and one of them must be an address
@@ -72,6 +72,17 @@ static bool is_most(const struct pool *pool, uint32_t count)
 	return count * 100ull >= (uint64_t)pool->objects * ALIKE_PERCENT;
 }
 
+/* Whether word `w` holds the count, or a part of it. */
+static bool is_of_count(const struct ri_recognise_input *input, const struct pool *pool, uint32_t w)
+{
+	const struct ri_counted_type *type = &input->population->types[pool->type];
+	const struct ri_count_rule *count =
+		&input->layout->conventions.items[type->convention].counts[0];
+	int64_t at = type->header_offset + count->field.offset_bytes;
+
+	return 8ll * w + 8 > at && 8ll * w < at + (int64_t)count->field.size_bytes;
+}
+
 /* Whether what lies at `addr` has what the pool's objects have in common. */
 static bool is_alike(const struct ri_recognise_input *input, const struct pool *pool, uint64_t addr)
 {
@@ -81,7 +92,8 @@ static bool is_alike(const struct ri_recognise_input *input, const struct pool *
 		bool is_fixed = is_most(pool, pool->same[w]);
 		uint64_t value;
 
-		if (!is_fixed && !is_most(pool, pool->same_beside[w]))
+		if ((!is_fixed && !is_most(pool, pool->same_beside[w])) ||
+		    is_of_count(input, pool, w))
 			continue;
 		if (!ri_image_read_u64(input->image, addr + 8ull * w, &value) ||
 		    (is_fixed ? value != pool->value[w]

@@ -12,7 +12,7 @@
  * Functions of the base, and names that are no type's, say nothing.
  *
  * Cost: the pointers of the base in each used block that has the size of an embedding struct;
- * an address is looked up once per base. Blind spots: objects that do not begin a block; names
+ * an address is looked up once per base, NAMES_MAX at most. Blind spots: objects that do not begin a block; names
  * that have nothing to do with the struct's.
  */
 #include <stdlib.h>
@@ -25,7 +25,7 @@
 #define STRUCTS_MIN 2     /* that embed the base */
 #define WORDS_MAX 8       /* of the base that are looked at */
 #define NAME_BYTES_MAX 128
-#define NAMES_MAX 65536   /* addresses that are remembered */
+#define NAMES_MAX 8192    /* addresses that are looked up */
 #define SIZES_MAX 4096    /* types of one base */
 
 struct naming {
@@ -78,7 +78,7 @@ static uint32_t name_of(struct naming *naming, uint64_t addr)
 
 	if (known != RI_NONE)
 		return known - 1;
-	if (!ri_modules_find(finder->modules, addr))
+	if (naming->known_count >= NAMES_MAX || !ri_modules_find(finder->modules, addr))
 		return RI_NONE;
 	symbol = ri_modules_find_symbol(finder->modules, addr, true, NULL, NULL);
 	if (symbol)
@@ -90,8 +90,8 @@ static uint32_t name_of(struct naming *naming, uint64_t addr)
 			type = type_called(naming, text, true);
 		free(text);
 	}
-	if (naming->known_count++ < NAMES_MAX)
-		ri_address_map_set(&naming->known, addr, type + 1);
+	naming->known_count++;
+	ri_address_map_set(&naming->known, addr, type + 1);
 	return type;
 }
 
