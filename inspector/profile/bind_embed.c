@@ -45,6 +45,9 @@ struct search {
 	embed_list embeds;       /* of all types, each in one piece */
 	struct memo *memos;      /* open addressing */
 	size_t memo_count, memo_capacity; /* capacity: power of two */
+	/* roots by root_hash(): the first of each chain (index + 1) and, per root, the next */
+	uint32_t *root_slots, *root_next;
+	size_t root_capacity;    /* power of two; 0: there are no roots */
 	uint32_t *by_name;       /* counted types by hash of their name; RI_LAYOUT_NONE: free */
 	size_t by_name_capacity;
 };
@@ -101,20 +104,56 @@ static bool is_in_module(const struct ri_root *root, const struct ri_type *type)
 	return path && !fnmatch(root->module, slash ? slash + 1 : path, 0);
 }
 
+/* Equal for a struct and each root that it may be (`type` stripped). */
+static uint64_t root_hash(const struct ri_type *type)
+{
+	return type->name ? ri_hash_bytes(type->name, strlen(type->name))
+			  : ri_hash_u64((uint64_t)(uintptr_t)type);
+}
+
+/* Chains keep the order of the roots. */
+static void index_roots(struct search *search)
+{
+	const struct ri_bound *bound = search->binder->bound;
+
+	if (!bound->roots.count || !search->binder->types)
+		return;
+	search->root_capacity = 64;
+	while (search->root_capacity < 2 * bound->roots.count)
+		search->root_capacity *= 2;
+	search->root_slots = ri_calloc(search->root_capacity, sizeof(*search->root_slots));
+	search->root_next = ri_calloc(bound->roots.count, sizeof(*search->root_next));
+	for (size_t i = bound->roots.count; i-- > 0;) {
+		const struct ri_type *type = bound->roots.items[i].type;
+		uint32_t *slot;
+
+		if (!type)
+			continue;
+		type = ri_type_strip(search->binder->types, type);
+		slot = &search->root_slots[root_hash(type) & (search->root_capacity - 1)];
+		search->root_next[i] = *slot;
+		*slot = (uint32_t)i + 1;
+	}
+}
+
 /* The root that a struct is: the same type, or the same name and size (another
  * unit's view of it). */
 static uint32_t find_root(const struct search *search, const struct ri_type *type)
 {
 	const struct ri_bound *bound = search->binder->bound;
-	uint32_t found = RI_LAYOUT_NONE;
+	uint32_t found = RI_LAYOUT_NONE, next;
 
-	for (size_t i = 0; i < bound->roots.count; i++) {
-		const struct ri_root *root = &bound->roots.items[i];
+	if (!search->root_capacity)
+		return found;
+	next = search->root_slots[root_hash(ri_type_strip(search->binder->types, type)) &
+				  (search->root_capacity - 1)];
+	for (; next; next = search->root_next[next - 1]) {
+		const struct ri_root *root = &bound->roots.items[next - 1];
 
 		if (root->type && (root->type == type ||
 				   (ri_bind_is_same(search->binder, root->type, type) &&
 				    is_in_module(root, type)))) {
-			found = (uint32_t)i;
+			found = next - 1;
 			if (root->is_user)
 				break;
 		}
@@ -478,6 +517,7 @@ void ri_bind_embeddings(struct ri_binder *binder)
 	struct search search = { .binder = binder };
 	bool has_types = false, has_headers = false;
 
+	index_roots(&search);
 	for (size_t i = 0; i < binder->bound->roots.count; i++) {
 		has_types |= binder->bound->roots.items[i].type != NULL;
 		has_headers |= binder->bound->roots.items[i].is_header;
@@ -495,5 +535,7 @@ void ri_bind_embeddings(struct ri_binder *binder)
 			add_root(&search, i);
 	ri_vec_deinit(&search.embeds);
 	free(search.memos);
+	free(search.root_slots);
+	free(search.root_next);
 	free(search.by_name);
 }
