@@ -356,7 +356,7 @@ static uint32_t find_by_pool(const struct ri_leak_groups *groups, uint32_t objec
 
 	for (unsigned i = 0; i < WORDS_MAX && at + 8 <= ri_object_end(population, o);
 	     i++, at += 8) {
-		uint64_t word;
+		uint64_t word = 0; /* what cannot be read tells nothing */
 		uint32_t g = RI_NONE;
 
 		if (ri_image_read_u64(groups->analysis->target->image, at, &word) && word)
