@@ -349,6 +349,15 @@ static uint64_t count_living(const struct ri_analysis *analysis, const struct ri
 	return living;
 }
 
+/* Whether nothing but its count says that the object is dead, and what that means was found by
+ * shape: counts of some programs start at 0. */
+static bool is_dead_by_guess(const struct ri_analysis *analysis, uint32_t object)
+{
+	return ri_object_standing(analysis, object) != RI_STANDING_DECLARED &&
+	       (analysis->population->objects[object].state & RI_OBJECT_DEAD_BITS) ==
+		       RI_OBJECT_COUNT_DEAD;
+}
+
 /* Why the group is dead, or null. */
 static const char *death_of_group(const struct ri_analysis *analysis, const struct ri_group *group,
 				  bool *ret_is_reach)
@@ -362,6 +371,8 @@ static const char *death_of_group(const struct ri_analysis *analysis, const stru
 		return NULL;
 	cause = ri_object_cause(analysis, group->object);
 	if (cause == RI_CAUSE_EXEMPT || cause == RI_CAUSE_BAD_MAGIC || cause == RI_CAUSE_FREED_MARK)
+		return NULL;
+	if (is_dead_by_guess(analysis, group->object))
 		return NULL;
 	if (analysis->population->objects[group->object].state & RI_OBJECT_DEAD_BITS)
 		return "the object that contains its head is dead";
