@@ -256,6 +256,26 @@ static void rest_on_untyped(struct ri_finding *finding, const struct ri_analysis
 				    "be stale");
 }
 
+#define ZEROS_PERCENT 5 /* of a type's objects: a few may be cached */
+
+/* Where many objects that are in use count 0, counts may be of further owners alone, though what
+ * was learned did not bear that out: then one holder too many is none. */
+static void rest_on_start(struct ri_finding *finding, const struct ri_analysis *analysis,
+			  int64_t residual)
+{
+	const struct ri_type_fit *fit;
+
+	if (residual != -1 ||
+	    ri_object_standing(analysis, finding->object) != RI_STANDING_SUPPORTED)
+		return;
+	fit = &analysis->fits[analysis->population->objects[finding->object].type];
+	if (fit->zeros * 100 < fit->objects * ZEROS_PERCENT)
+		return;
+	finding->status = RI_FINDING_UNCHECKED;
+	ri_finding_explain(finding, "could not check: %" PRIu64 " objects of its type are in use and "
+				    "count 0, so that counts may start there", fit->zeros);
+}
+
 static void run_deficit(const struct ri_check *check, const struct ri_analysis *analysis,
 			struct ri_findings *findings)
 {
@@ -284,6 +304,7 @@ static void run_deficit(const struct ri_check *check, const struct ri_analysis *
 		ri_finding_explain_holders(finding, analysis, o);
 		ri_finding_explain(finding, "it will be freed while it is still held");
 		rest_on_untyped(finding, analysis, residual);
+		rest_on_start(finding, analysis, residual);
 		ri_finding_imply_states(finding, analysis, o);
 		ri_finding_rest_on_liveness(finding, analysis);
 		consider_flux(finding, analysis, flux, residual);

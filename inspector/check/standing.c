@@ -120,10 +120,14 @@ static void tell_moved(const struct ri_ownership *ownership, const struct ri_lea
 
 static void count_negatives(const struct ri_population *population, struct ri_type_fit *fits)
 {
-	for (uint32_t o = 0; o < population->object_count; o++)
-		fits[population->objects[o].type].negative +=
-			population->objects[o].state & RI_OBJECT_COUNT_IMPOSSIBLE &&
-			population->objects[o].count < 0;
+	for (uint32_t o = 0; o < population->object_count; o++) {
+		const struct ri_object *object = &population->objects[o];
+
+		fits[object->type].negative +=
+			object->state & RI_OBJECT_COUNT_IMPOSSIBLE && object->count < 0;
+		fits[object->type].zeros += !object->count &&
+			!(object->state & (RI_OBJECT_FREED | RI_OBJECT_MAGIC_DEAD));
+	}
 }
 
 static bool is_inferred(const struct ri_layout *layout, const struct ri_counted_type *type)

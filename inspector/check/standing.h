@@ -28,6 +28,7 @@ struct ri_type_fit {
 	uint64_t fitting;        /* explained by the learned model */
 	uint64_t above, below;   /* counts above and below whatever their holders may be worth */
 	uint64_t negative;       /* impossible counts below zero */
+	uint64_t zeros;          /* objects in use whose count is 0 */
 	enum ri_standing standing;
 };
 
