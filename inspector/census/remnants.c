@@ -100,11 +100,12 @@ static struct pointers weigh_pointers(struct ri_finder *finder, const struct ri_
 	const struct ri_counted_type *type = &finder->types.items[object->type];
 	struct pointers pointers = { 0 };
 	const struct ri_shape *shape;
+	uint32_t shape_index;
 
 	if (!type->type)
 		return pointers;
-	shape = &finder->shapes->shapes.items[ri_shapes_counted(finder->shapes, type,
-								object->type)];
+	shape_index = ri_shapes_counted(finder->shapes, type, object->type); /* may move them all */
+	shape = &finder->shapes->shapes.items[shape_index];
 	for (size_t i = 0; i < shape->slot_count; i++) {
 		const struct ri_slot *slot = &shape->slots[i];
 		enum lead lead = WILD;

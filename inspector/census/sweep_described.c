@@ -23,6 +23,7 @@
 
 #define FRONTS_MAX 16
 #define LOWEST_ADDRESS 65536
+#define TAGS 7 /* bits that addresses may carry */
 
 /* The sums that fronts can add up to, ascending, none twice. */
 static size_t list_fronts(const struct ri_descriptor_rule *rule, uint64_t *ret)
@@ -109,6 +110,24 @@ static bool may_be_at(struct ri_finder *finder, uint32_t convention, const struc
 	return index != RI_NONE && finder->types.items[index].front_bytes == front;
 }
 
+/* Whether an object that begins the block may stand there whose descriptor is damaged: a live
+ * count, and then a word that leads nowhere.  What stands in front of objects are addresses,
+ * nulls, and bits in either. */
+static bool may_be_damaged_at(struct ri_finder *finder, uint32_t convention,
+			      const struct ri_block *b, uint64_t front)
+{
+	const struct ri_convention *c = &finder->layout->conventions.items[convention];
+	uint64_t descriptor;
+	int64_t count;
+
+	if (!ri_finder_field(finder, b->addr + front, &c->counts[0].field, &count) ||
+	    ri_count_classify(&c->counts[0], count) != RI_COUNT_LIVE ||
+	    ri_image_find(finder->image, (uint64_t)count))
+		return false;
+	descriptor = ri_finder_pointer(finder, b->addr + front, &c->descriptor.field);
+	return descriptor > TAGS && !ri_image_find(finder->image, descriptor);
+}
+
 static void sweep_blocks(struct ri_finder *finder, uint32_t convention)
 {
 	const struct ri_descriptor_rule *rule =
@@ -127,7 +146,8 @@ static void sweep_blocks(struct ri_finder *finder, uint32_t convention)
 			if (type == RI_NONE)
 				continue;
 			for (size_t g = 0; g < f && type != RI_NONE; g++)
-				if (may_be_at(finder, convention, b, fronts[g]))
+				if (may_be_at(finder, convention, b, fronts[g]) ||
+				    may_be_damaged_at(finder, convention, b, fronts[g]))
 					type = RI_NONE;
 			if (type == RI_NONE)
 				break;
