@@ -151,7 +151,7 @@ static void take_census_with(struct ri_analysis *analysis, const struct ri_lost 
 	end_stage(analysis, "graph", since);
 }
 
-/* Adds to `lost` the objects of inferred types that their looks tell. */
+/* Adds to `lost` the objects of inferred types, or others that may be, that their looks tell. */
 static void recognise(const struct ri_analysis *analysis, const struct ri_lost *known,
 		      struct ri_lost *lost)
 {
@@ -163,9 +163,11 @@ static void recognise(const struct ri_analysis *analysis, const struct ri_lost *
 	bool *wanted;
 	ri_recognised_list list = { 0 };
 
-	if (!analysis->ownership || analysis->heap->foreign_allocator)
+	if (analysis->heap->foreign_allocator)
 		return;
 	wanted = ri_standings_wanted(analysis->layout, analysis->fits);
+	if (!wanted)
+		return;
 	ri_recognise(&input, wanted, &list);
 	for (size_t i = 0; i < list.count; i++)
 		if (!ri_lost_is_stale(known, list.items[i].addr))
@@ -179,9 +181,11 @@ static void tell_pool_slots(const struct ri_analysis *analysis, struct ri_gaps *
 {
 	bool *wanted;
 
-	if (!analysis->ownership || analysis->heap->foreign_allocator)
+	if (analysis->heap->foreign_allocator)
 		return;
 	wanted = ri_standings_wanted(analysis->layout, analysis->fits);
+	if (!wanted)
+		return;
 	ri_pool_slots_tell(analysis->target->image, analysis->layout, analysis->population, wanted,
 			   gaps);
 	free(wanted);

@@ -179,12 +179,19 @@ struct ri_type_fit *ri_standings_create(const struct ri_layout *layout,
 
 bool *ri_standings_wanted(const struct ri_layout *layout, const struct ri_type_fit *fits)
 {
-	bool *wanted = ri_calloc(layout->types.count + 1, sizeof(*wanted));
+	bool *wanted = ri_calloc(layout->types.count + 1, sizeof(*wanted)), any = false;
 
-	for (size_t t = 0; t < layout->types.count; t++)
-		wanted[t] = is_inferred(layout, &layout->types.items[t]) &&
-			    fits[t].standing != RI_STANDING_REFUTED;
-	return wanted;
+	for (size_t t = 0; t < layout->types.count; t++) {
+		const struct ri_counted_type *type = &layout->types.items[t];
+
+		wanted[t] = layout->conventions.items[type->convention].is_by_looks ||
+			    (is_inferred(layout, type) && fits[t].standing != RI_STANDING_REFUTED);
+		any |= wanted[t];
+	}
+	if (any)
+		return wanted;
+	free(wanted);
+	return NULL;
 }
 
 enum ri_standing ri_object_standing(const struct ri_analysis *analysis, uint32_t object)

@@ -50,8 +50,8 @@ struct ri_type_fit *ri_standings_create(const struct ri_layout *layout,
 					struct ri_ownership **ret_ownership,
 					struct ri_gaps *gaps);
 
-/* A new array, per type of the layout: whether it is inferred and not refuted, so that
- * objects of it are worth looking for. */
+/* A new array, per type of the layout: whether it is inferred and not refuted, or its profile
+ * says so, so that objects of it are worth looking for; null if none is. */
 bool *ri_standings_wanted(const struct ri_layout *layout, const struct ri_type_fit *fits);
 
 struct ri_analysis;

@@ -356,6 +356,7 @@ static void bind_rest(struct ri_binder *binder, const struct typing *typing)
 	bind_magics(binder, typing);
 	bind_descriptor(binder, typing);
 	to->is_exact |= from->is_exact;
+	to->is_by_looks |= from->is_by_looks;
 	to->is_pointer_possible |= from->pointers == RI_POINTERS_POSSIBLE;
 	if (from->poison.count) {
 		to->poison = ri_bind_u64s(binder, &from->poison);

@@ -150,6 +150,7 @@ struct ri_convention {
 	struct ri_condition not_leak, ignore;
 	struct ri_field lock_owner, name_field, index_field;
 	bool is_exact;           /* in memory, only pointers to its address are references */
+	bool is_by_looks;        /* objects are recognised by what they look like: census/recognise.h */
 	bool is_pointer_possible; /* an undeclared pointer to it is a possible holder */
 	struct ri_mark mark;
 };

@@ -187,6 +187,7 @@ struct ri_profile_type {
 	struct ri_profile_condition not_leak, ignore;
 	struct ri_profile_field lock_owner, name_field, index_field;
 	bool is_exact;           /* only pointers to its address are references */
+	bool is_by_looks;        /* objects that no typed pointer leads to are looked for */
 	enum { RI_POINTERS_OWN, RI_POINTERS_POSSIBLE } pointers; /* to it, where undeclared */
 	struct ri_mark mark;
 };

@@ -344,6 +344,7 @@ static const char *const pointers_choices[] = { "own", "possible", NULL };
 			.present = PRESENT(struct ri_profile_type, descriptor.is_present)),       \
 		KEY("poison", U64S, struct ri_profile_type, poison, .is_hex = true),               \
 		KEY("exact", BOOL, struct ri_profile_type, is_exact),                              \
+		KEY("by-looks", BOOL, struct ri_profile_type, is_by_looks),                        \
 		KEY("pointers", CHOICE, struct ri_profile_type, pointers,                          \
 		    .choices = pointers_choices),                                                  \
 		PART("payload", payload_schema),                                                   \
