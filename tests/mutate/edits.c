@@ -260,6 +260,17 @@ static bool make_dead_magic(struct sound *sound, struct mutation *m)
 	       sound->analysis->holders->certain[o] > 0;
 }
 
+/* Whether the object is the descriptor of a type: without its own descriptor it is none, and
+ * all objects of its type have a bad one. */
+static bool describes_others(const struct ri_population *population, uint32_t o)
+{
+	for (size_t t = 0; t < population->type_count; t++)
+		if (population->types[t].descriptor &&
+		    ri_population_find(population, population->types[t].descriptor) == o)
+			return true;
+	return false;
+}
+
 static bool make_bad_type(struct sound *sound, struct mutation *m)
 {
 	uint32_t o = sound_draw_object(sound);
@@ -278,7 +289,7 @@ static bool make_bad_type(struct sound *sound, struct mutation *m)
 		m->loses_owner = ri_population_find(sound->analysis->population, type->descriptor);
 	edit_object(sound, m, o, &rule->field, "bad-type");
 	m->value = sound_draw(sound, 2) ? sound_draw_poison(sound) : sound_draw_unmapped(sound);
-	return true;
+	return !describes_others(sound->analysis->population, o);
 }
 
 /*

@@ -41,7 +41,7 @@
 #include "check/check.h"
 #include "mutate.h"
 
-enum { TRIAL_SECONDS = 30, DRAWS_MAX = 20000, KINDS_MAX = 64, CODES_MAX = 64 };
+enum { TRIAL_SECONDS = 600, DRAWS_MAX = 20000, KINDS_MAX = 64, CODES_MAX = 64 };
 
 /* How a self-test spoils a trial; each must make it fail. */
 enum sabotage {
