@@ -62,7 +62,8 @@ plan dwarf "$work/plain-program" --profile="$fixtures/plain.yaml" -e @ "$work/pl
 corrupt --never-clean "$work/surplus" @
 corrupt --never-clean "$work/nested" --format=json @
 corrupt '' "$work/heap-damage" @ leaks
-corrupt --never-clean "$work/plain-cycle" --profile="$fixtures/plain.yaml" @
+# a copied word may well lead to what was leaked, whose counts are right: clean is no mistake then
+corrupt '' "$work/plain-cycle" --profile="$fixtures/plain.yaml" @
 corrupt --never-clean "$work/program" -e @ "$work/surplus"
 # debug information alone says what is counted there
 cp "$build/fixtures/O2/inferred" "$work/program"
