@@ -16,6 +16,7 @@
 
 #include <stdlib.h>
 
+#include "census/pools.h"
 #include "census/type_walk.h"
 #include "debug/modules.h"
 
@@ -27,6 +28,7 @@
 #define PAGE_BYTES 4096
 #define REREAD_WORDS_AT_LEAST (1u << 24)
 #define REREAD_WORDS_PER_BLOCK 16
+#define UNPROVED_MAX (1u << 20)
 
 void ri_finder_init(struct ri_finder *finder)
 {
@@ -477,6 +479,13 @@ static uint32_t type_at(struct ri_finder *finder, uint32_t convention, uint64_t 
 	return type;
 }
 
+bool ri_finder_is_in_pool(const struct ri_finder *finder, uint32_t type, uint64_t header,
+			  uint32_t block)
+{
+	return ri_lost_is_in_pool(finder->lost, &finder->heap->blocks[block], type,
+				  header - (uint64_t)finder->types.items[type].header_offset);
+}
+
 /* Whether what lies at `header` can be taken for an object of `type`, which
  * something that points there implies.  A magic or a descriptor says so by
  * itself; without one the object must fill its block. */
@@ -503,8 +512,23 @@ static bool is_convincing(struct ri_finder *finder, uint32_t type, uint64_t head
 	if (t->descriptor && t->descriptor == ri_finder_pointer(finder, header,
 								&c->descriptor.field))
 		return true;
+	if (ri_finder_is_in_pool(finder, type, header, block))
+		return true;
 	return magic == RI_MAGIC_NONE && ri_finder_has_tail(finder, t) &&
 	       ri_type_start(t, header - (uint64_t)t->header_offset) == b->addr;
+}
+
+void ri_finder_keep_unproved(struct ri_finder *finder, uint32_t type, uint64_t header,
+			     uint32_t block)
+{
+	const struct ri_counted_type *t = &finder->types.items[type];
+
+	if (block == RI_NONE || type >= finder->layout->types.count ||
+	    finder->heap->blocks[block].state != RI_BLOCK_USED ||
+	    finder->unproved.count >= UNPROVED_MAX || !ri_finder_inside(finder, type, header, block))
+		return;
+	*ri_push(&finder->unproved) =
+		(struct ri_unproved){ header - (uint64_t)t->header_offset, type };
 }
 
 /* What describes itself and has a bad descriptor pointer: the header alone, if that is a
@@ -535,10 +559,12 @@ uint32_t ri_finder_recognise(struct ri_finder *finder, uint32_t convention, uint
 			     : ri_heap_find_region(finder->heap, header) != NULL)
 		return RI_NONE;
 	type = type_at(finder, convention, header, block, expected);
-	if (type == RI_NONE)
+	if (type == RI_NONE) {
 		type = bare_type_at(finder, convention, header, block);
-	else if (!is_convincing(finder, type, header, block))
+	} else if (!is_convincing(finder, type, header, block)) {
+		ri_finder_keep_unproved(finder, type, header, block);
 		return RI_NONE;
+	}
 	if (type == RI_NONE)
 		return RI_NONE;
 	t = &finder->types.items[type];

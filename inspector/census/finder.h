@@ -73,6 +73,7 @@ struct ri_finder {
 	RI_VEC(struct ri_typed_block) typed;
 	uint64_t reread_words;            /* of typed blocks: may still be read once more */
 	RI_VEC(struct ri_unused_span) unused;
+	RI_VEC(struct ri_unproved) unproved; /* the population's in the end */
 	RI_VEC(struct ri_head) heads;
 	struct ri_address_map head_index; /* head address to heads[] */
 
@@ -222,6 +223,14 @@ static inline uint64_t ri_finder_pointer(struct ri_finder *finder, uint64_t base
  */
 uint32_t ri_finder_decide(const struct ri_finder *finder, uint32_t convention, uint64_t header,
 			  uint32_t block);
+
+/* Whether an earlier census showed that blocks like `block` have objects of `type` at places
+ * like `header`; see pools.h. */
+bool ri_finder_is_in_pool(const struct ri_finder *finder, uint32_t type, uint64_t header,
+			  uint32_t block);
+/* Keeps what something leads to and was not convincing: it may turn out to be in a pool. */
+void ri_finder_keep_unproved(struct ri_finder *finder, uint32_t type, uint64_t header,
+			     uint32_t block);
 
 /* Whether an object of `type` with its header at `header` lies inside `block`. */
 bool ri_finder_inside(const struct ri_finder *finder, uint32_t type, uint64_t header,

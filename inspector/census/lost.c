@@ -308,5 +308,6 @@ void ri_lost_destroy(struct ri_lost *lost)
 	ri_vec_deinit(&lost->doubts);
 	ri_vec_deinit(&lost->objects);
 	ri_vec_deinit(&lost->stale);
+	ri_vec_deinit(&lost->pools);
 	free(lost);
 }

@@ -15,6 +15,13 @@ struct ri_lost_object {
 	uint32_t type;           /* index into layout->types[] */
 };
 
+/* Blocks of one size that hold objects of one type at equal distances: P is
+ * phase_bytes + n * stride_bytes from the block's start. */
+struct ri_pool {
+	uint64_t block_bytes, phase_bytes, stride_bytes;
+	uint32_t type;           /* index into layout->types[] */
+};
+
 /* Blocks that may be objects and cannot be told. */
 struct ri_lost_doubt {
 	char *types;             /* "conn", "conn or session" */
@@ -34,6 +41,7 @@ struct ri_lost {
 	RI_VEC(struct ri_lost_object) objects; /* evident ones, ascending by address */
 	RI_VEC(struct ri_lost_doubt) doubts;
 	RI_VEC(struct ri_assumed) assumed;
+	RI_VEC(struct ri_pool) pools; /* POOLS_MAX at most, pools.c */
 	RI_VEC(uint64_t) stale;  /* ascending: P of objects that the counts deny, stale.c */
 };
 

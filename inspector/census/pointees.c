@@ -73,6 +73,7 @@ static uint32_t type_in_used_block(struct ri_finder *finder, uint32_t type, uint
 	uint64_t start = ri_type_start(t, header - (uint64_t)t->header_offset);
 	enum ri_magic_state magic = ri_finder_magic(finder, t->convention, header, RI_NONE);
 	bool is_inside = ri_finder_inside(finder, type, header, block);
+	uint32_t found = RI_NONE;
 
 	if (magic == RI_MAGIC_BAD && !is_sound)
 		return RI_NONE;
@@ -80,11 +81,14 @@ static uint32_t type_in_used_block(struct ri_finder *finder, uint32_t type, uint
 	    (ri_finder_fits(t->extent_bytes, b->size_bytes) ||
 	     ri_finder_has_tail(finder, t)))
 		return type;
-	if (magic == RI_MAGIC_BAD)
-		return RI_NONE;
-	if (is_inside && magic == RI_MAGIC_LIVE)
+	if (is_inside && (magic == RI_MAGIC_LIVE ||
+			  (is_sound && ri_finder_is_in_pool(finder, type, header, block))))
 		return type;
-	return ri_finder_decide(finder, t->convention, header, block);
+	if (magic != RI_MAGIC_BAD)
+		found = ri_finder_decide(finder, t->convention, header, block);
+	if (found == RI_NONE && is_sound)
+		ri_finder_keep_unproved(finder, type, header, block);
+	return found;
 }
 
 /* Whether memory of no heap, module or stack holds what must be an object of `type`. */

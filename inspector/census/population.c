@@ -359,6 +359,8 @@ static void finish(struct ri_finder *finder, struct ri_groups *groups,
 					      sizeof(*population->objects));
 	population->object_count = finder->objects.count;
 	ri_vec_deinit(&finder->objects);
+	population->unproved = finder->unproved.items;
+	population->unproved_count = finder->unproved.count;
 	population->types = finder->types.items;
 	population->type_count = finder->types.count;
 	population->owner_tables = finder->owner_tables.items;
@@ -509,6 +511,7 @@ void ri_population_destroy(struct ri_population *population)
 	free(population->breaks);
 	free(population->foreign_nodes);
 	free(population->rivals);
+	free(population->unproved);
 	free(population->back_group);
 	free(population->back_pointer);
 	free(population->typed_blocks);

@@ -133,6 +133,12 @@ struct ri_rival {
 	struct ri_object claim;  /* the other; its `parent` is RI_NONE */
 };
 
+/* What a declared pointer or a group leads to, inside a larger block: too little speaks for it. */
+struct ri_unproved {
+	uint64_t addr;           /* P */
+	uint32_t type;
+};
+
 /* [start, end) */
 struct ri_unused_span {
 	uint64_t start, end;
@@ -161,6 +167,8 @@ struct ri_population {
 	size_t foreign_node_count;
 	struct ri_rival *rivals;
 	size_t rival_count;
+	struct ri_unproved *unproved; /* as often as something leads there */
+	size_t unproved_count;
 	/* the group that an object's back pointer names: index, or RI_NONE; and the raw
 	 * pointer (0: null or no back pointer) */
 	uint32_t *back_group;

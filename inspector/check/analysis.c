@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "census/pool_slots.h"
+#include "census/pools.h"
 #include "census/recognise.h"
 #include "check/cause.h"
 #include "check/check.h"
@@ -206,6 +207,12 @@ static void add_stale(struct ri_lost *known, const struct ri_lost *found)
 		qsort(known->stale.items, known->stale.count, sizeof(uint64_t), compare_addresses);
 }
 
+static void add_pools(struct ri_lost *known, const struct ri_lost *found)
+{
+	for (size_t i = 0; i < found->pools.count; i++)
+		*ri_push(&known->pools) = found->pools.items[i];
+}
+
 static void bind(struct ri_analysis *analysis, struct ri_gaps *gaps)
 {
 	analysis->layout = ri_layout_create((const struct ri_profile *const *)analysis->profiles,
@@ -281,7 +288,7 @@ static bool bind_biases(struct ri_analysis *analysis)
 static void begin_again(struct ri_analysis *analysis, struct ri_lost *known, struct ri_gaps *gaps,
 			unsigned thread_count, double *since)
 {
-	known->objects.count = known->stale.count = 0;
+	known->objects.count = known->stale.count = known->pools.count = 0;
 	ri_gaps_deinit(gaps);
 	ri_gaps_init(gaps);
 	take_census_with(analysis, known, thread_count, gaps, since);
@@ -319,11 +326,13 @@ static void take_census(struct ri_analysis *analysis, unsigned thread_count, dou
 		lost = ri_lost_find(&input, i == CENSUS_MAX);
 		if (i < CENSUS_MAX)
 			ri_stale_find(&input, analysis->holders, lost);
+		if (i < CENSUS_MAX)
+			ri_pools_find(&input, lost);
 		end_stage(analysis, "lost", since);
 		if (i < CENSUS_MAX)
 			recognise(analysis, &known, lost);
 		end_stage(analysis, "recognition", since);
-		if (!lost->objects.count && !lost->stale.count) {
+		if (!lost->objects.count && !lost->stale.count && !lost->pools.count) {
 			if (i && bindings < BINDINGS_MAX && bind_biases(analysis)) {
 				ri_lost_destroy(lost);
 				begin_again(analysis, &known, &gaps, thread_count, since);
@@ -341,6 +350,7 @@ static void take_census(struct ri_analysis *analysis, unsigned thread_count, dou
 		for (size_t k = 0; k < lost->objects.count; k++)
 			*ri_push(&known.objects) = lost->objects.items[k];
 		add_stale(&known, lost);
+		add_pools(&known, lost);
 		ri_lost_destroy(lost);
 		drop_census(analysis);
 		ri_gaps_deinit(&gaps);
@@ -353,6 +363,7 @@ static void take_census(struct ri_analysis *analysis, unsigned thread_count, dou
 	ri_vec_deinit(&known.objects);
 	ri_vec_deinit(&known.assumed);
 	ri_vec_deinit(&known.stale);
+	ri_vec_deinit(&known.pools);
 	ri_gaps_move(&analysis->gaps, &gaps);
 }
 

@@ -23,14 +23,14 @@ static int object_at(uint64_t addr)
 	while (low < high) {
 		int middle = (low + high) / 2;
 
-		if ((uint64_t)book->objects[middle].p <= addr)
+		if ((uint64_t)book->objects[middle].start <= addr)
 			low = middle + 1;
 		else
 			high = middle;
 	}
 	if (!low--)
 		return NONE;
-	return addr - (uint64_t)book->objects[low].p < malloc_usable_size(book->objects[low].p)
+	return addr - (uint64_t)book->objects[low].start < book->objects[low].room
 		       ? low
 		       : NONE;
 }
@@ -108,7 +108,7 @@ static void find_known(void)
 				edge->source == ROOT ? NULL : &book->objects[edge->source];
 			struct object *target = &book->objects[edge->target];
 
-			if (!is_typed(edge->kind) && edge->kind != BORROW)
+			if (!is_typed(edge->kind) && edge->kind != BORROW && edge->kind != TLS)
 				continue;
 			if (!target->is_known && (!source || source->is_sure))
 				target->is_known = any = true;
@@ -123,13 +123,21 @@ static void collect_edges(void)
 {
 	book->edge_count = 0;
 	for (int o = 0; o < book->object_count; o++)
-		collect_fields(o);
+		if (!book->objects[o].is_freed)
+			collect_fields(o);
 	for (int t = 0; t < TYPES; t++)
 		for (int i = 0; i < book->table_used[t]; i++)
 			put_edge(ROOT,
 				 i < STATIC_SLOTS ? &types[t].array[i]
 						  : &(*types[t].table)[i - STATIC_SLOTS],
 				 PTR);
+	for (int t = 0; t < TYPES; t++)
+		for (int i = 0; i < book->tls_used[t]; i++)
+			put_edge(ROOT, tls_word(t, i), TLS);
+	for (int i = 0; i < book->stack_used; i++)
+		put_edge(ROOT, &waiting.stack[i], STACK);
+	for (int i = 0; i < book->registers_used; i++)
+		put_edge(ROOT, &book->registers[i], REGISTER);
 	find_known();
 	for (int o = 0; o < book->object_count; o++) {
 		struct object *object = &book->objects[o];
@@ -149,7 +157,7 @@ static void collect_edges(void)
 
 		if (!owns(edge->kind))
 			continue;
-		if (edge->kind == UNION ||
+		if (edge->kind == UNION || edge->kind == STACK || edge->kind == REGISTER ||
 		    (edge->source != ROOT && !book->objects[edge->source].is_known))
 			target->doubtful++;
 		else
@@ -295,7 +303,7 @@ static void scan(const char *start, const char *end, int o)
 		/* what nobody can know for an object has no links and borrows nothing */
 		if (o != NONE && book->objects[o].is_known &&
 		    p < book->objects[o].p + type_of(&book->objects[o])->bytes &&
-		    is_known_word(&book->objects[o], (size_t)(p - start)))
+		    is_known_word(&book->objects[o], (size_t)(p - book->objects[o].p)))
 			continue;
 		book->objects[target].strays++;
 	}
@@ -344,10 +352,15 @@ static void count_strays(void)
 
 		scan(p, p + malloc_usable_size(p), NONE);
 	}
-	for (int o = 0; o < book->object_count; o++) {
-		char *p = book->objects[o].p;
+	for (int o = 0; o < book->object_count; o++)
+		if (!book->objects[o].is_freed)
+			scan(book->objects[o].start,
+			     book->objects[o].start + book->objects[o].room, o);
+	for (int s = 0; s < book->slab_count; s++) {
+		const struct slab *slab = &book->slabs[s];
 
-		scan(p, p + malloc_usable_size(p), o);
+		scan(slab_place(slab, slab->used) - types[slab->type].front,
+		     slab_place(slab, types[slab->type].slab) - types[slab->type].front, NONE);
 	}
 	/* the heads in blocks and variables point at links */
 	for (int g = 0; g < GROUPS; g++)
@@ -374,7 +387,8 @@ static void count_strays(void)
 	for (size_t e = 0; e < book->edge_count; e++) {
 		const struct edge *edge = &book->edges[e];
 
-		if (owns(edge->kind) && edge->source != edge->target)
+		/* those in threads are not scanned */
+		if (owns(edge->kind) && edge->kind < TLS && edge->source != edge->target)
 			book->objects[edge->target].strays--;
 	}
 }

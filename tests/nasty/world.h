@@ -15,12 +15,16 @@
 #include "../../fixtures/fixture.h"
 
 enum { NONE = -1, ROOT = -1 };
-enum field_kind { PTR, BORROW, VOID, VOID_BORROW, ARRAY, NEST, UNION, TAG, VECTOR };
+enum field_kind {
+	PTR, BORROW, VOID, VOID_BORROW, ARRAY, NEST, UNION, TAG, VECTOR,
+	TLS, STACK, REGISTER, /* of roots alone */
+};
 enum group_kind {
 	LIST, HLIST, SLIST, TAILQ, HASH_HLIST, HASH_LIST,
 	STAILQ, BSD_LIST, DLIST, ISC, TREE, NODES, ARRAY_OF, /* chains.h */
 };
-enum { LINKS_MAX = 3, FIELDS_MAX = 8, BUCKETS = 16, STATIC_SLOTS = 64, FAULT_ADDRS = 8 };
+enum { LINKS_MAX = 3, FIELDS_MAX = 8, BUCKETS = 16, STATIC_SLOTS = 64, FAULT_ADDRS = 8,
+       SLABS_MAX = 2000, REGISTERS_MAX = 4 };
 
 struct list_head {
 	struct list_head *next, *prev;
@@ -56,6 +60,9 @@ struct type {
 	bool has_dead_magic;
 	void **array;      /* STATIC_SLOTS static variables */
 	void ***table;     /* one static variable: a table on the heap without spare room */
+	size_t front;      /* bytes before the struct, which begin with the header */
+	int slab;          /* objects of one block, or 0: each has its own */
+	size_t stride;     /* then: from one to the next, front included */
 };
 
 struct group {
@@ -81,6 +88,9 @@ struct group {
 struct object {
 	char *p;
 	int type;
+	char *start;         /* of its memory */
+	size_t room;         /* bytes from there */
+	bool is_freed;
 	int head[LINKS_MAX]; /* per link: which of its group's heads, or NONE */
 	bool is_used;        /* a fault is here or next to it */
 	bool is_reached;
@@ -105,6 +115,11 @@ struct fault {
 	bool is_masked, is_spoiled_by_strays;
 };
 
+struct slab {
+	char *base;
+	int type, used;
+};
+
 struct book {
 	struct object *objects;
 	int object_count, object_max;
@@ -115,6 +130,10 @@ struct book {
 	void **blocks;       /* used, other than objects */
 	size_t block_count, block_max;
 	int *table_used;     /* per type */
+	struct slab *slabs;
+	int slab_count;
+	int tls_used[TYPES], stack_used, registers_used;
+	void *registers[REGISTERS_MAX];
 };
 
 static struct book *book;
@@ -153,7 +172,7 @@ static void *book_alloc(size_t bytes)
 }
 
 /* Room for everything; found again at the end, to be unmapped. */
-static size_t book_bytes[6];
+static size_t book_bytes[7];
 
 static void book_open(int objects)
 {
@@ -168,6 +187,7 @@ static void book_open(int objects)
 	book->faults = book_alloc(book_bytes[3] = 1000 * sizeof(struct fault));
 	book->blocks = book_alloc(book_bytes[4] = book->block_max * sizeof(void *));
 	book->table_used = book_alloc(book_bytes[5] = TYPES * sizeof(int));
+	book->slabs = book_alloc(book_bytes[6] = SLABS_MAX * sizeof(struct slab));
 }
 
 static void book_close(void)
@@ -177,6 +197,7 @@ static void book_close(void)
 	munmap(book->faults, book_bytes[3]);
 	munmap(book->blocks, book_bytes[4]);
 	munmap(book->table_used, book_bytes[5]);
+	munmap(book->slabs, book_bytes[6]);
 	munmap(book, sizeof(*book));
 	book = NULL;
 }
@@ -204,6 +225,8 @@ static void forget_block(void *p)
 		}
 	abort();
 }
+
+#include "storage.h"
 
 /* ---- objects ---- */
 
@@ -271,14 +294,16 @@ static void init_members(char *p, const struct type *type)
 static int create_object(int t)
 {
 	const struct type *type = &types[t];
-	char *p = must(malloc(type->bytes));
+	size_t room;
+	char *p = allocate(t, &room);
 	int o = book->object_count++;
 
 	if (o >= book->object_max)
 		abort();
 	init_members(p, type);
 	type->set(p, 0);
-	book->objects[o] = (struct object){ .p = p, .type = t, .head = { NONE, NONE, NONE } };
+	book->objects[o] = (struct object){ .p = p, .type = t, .start = p - type->front,
+					     .room = room, .head = { NONE, NONE, NONE } };
 	for (int l = 0; l < LINKS_MAX; l++) {
 		const struct group *group = group_of_link(t, l);
 
@@ -302,9 +327,10 @@ static FIXTURE_NOINLINE void leave_ghosts(int count)
 	for (int i = 0; book->object_count && i < count; i++) {
 		const struct object *object = &book->objects[draw((unsigned)book->object_count)];
 		const struct type *type = type_of(object);
-		char *ghost = must(malloc(type->bytes));
+		char *ghost = must(malloc(type->front + type->bytes));
 
-		memcpy(ghost, object->p, type->bytes);
+		memcpy(ghost, object->start, type->front + type->bytes);
+		ghost += type->front;
 		if (type->has_dead_magic && chance(50)) {
 			static const uint32_t dead = 0xdeadbeef;
 
@@ -312,7 +338,7 @@ static FIXTURE_NOINLINE void leave_ghosts(int count)
 		}
 		if (chance(40))
 			type->set(ghost, 0);
-		ghosts[n++] = ghost;
+		ghosts[n++] = ghost - type->front;
 		if (n == BATCH || i == count - 1) {
 			while (n > 0) {
 				unsigned k = draw((unsigned)n);
@@ -410,12 +436,33 @@ static bool store(int source, int f, int target)
 	return true;
 }
 
+/* In a thread-local variable, or where another thread alone has it; false if full. */
+static bool store_in_thread(int target)
+{
+	const struct object *object = &book->objects[target];
+	unsigned where = draw(10);
+
+	if (where < 6 && book->tls_used[object->type] < 2 * TLS_SLOTS)
+		*tls_word(object->type, book->tls_used[object->type]++) = object->p;
+	else if (where < 9 && book->stack_used < STACK_SLOTS)
+		waiting.stack[book->stack_used++] = object->p;
+	else if (where == 9 && book->registers_used < REGISTERS)
+		book->registers[book->registers_used++] = object->p;
+	else
+		return false;
+	count_add(object, 1);
+	return true;
+}
+
 static void store_in_root(int target)
 {
 	const struct object *object = &book->objects[target];
 	const struct type *type = type_of(object);
-	int used = book->table_used[object->type]++;
+	int used;
 
+	if (chance(8) && store_in_thread(target))
+		return;
+	used = book->table_used[object->type]++;
 	if (used < STATIC_SLOTS) {
 		type->array[used] = object->p;
 	} else {
@@ -445,6 +492,8 @@ static void attach(int target)
 {
 	bool has_magic = type_of(&book->objects[target])->magic_offset != NONE;
 
+	if (target > 4 && chance(1) && store_in_thread(target))
+		return;
 	for (int i = 0; target > 4 && i < 30; i++) {
 		int source = (int)draw((unsigned)target);
 		const struct type *type = type_of(&book->objects[source]);

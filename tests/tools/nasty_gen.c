@@ -10,7 +10,8 @@
  * embedded header, at which offset, with what width, sign, mask, bias; magics;
  * uninitialised room anywhere; members that own (typed pointers, void pointers,
  * arrays, nested structs, unions, tagged words, vectors on the heap) and that
- * borrow; the groups, their kinds, counters, back pointers and what they are worth.
+ * borrow; the groups, their kinds, counters, back pointers and what they are worth; headers in
+ * front of the struct; slabs.
  */
 #include <err.h>
 #include <stdarg.h>
@@ -70,6 +71,8 @@ struct group {
 
 struct type {
 	bool is_headed, has_magic, has_dead_magic;
+	bool is_fronted; /* the header lies before the struct */
+	unsigned slab;   /* objects in one block */
 	unsigned count, fields, links;
 	struct field field[FIELDS_MAX];
 	unsigned group_of_link[LINKS_MAX];
@@ -132,6 +135,8 @@ static void draw_type(struct type *type, unsigned index)
 	};
 	for (unsigned f = 0; f < type->fields; f++)
 		type->field[f] = (struct field){ draw(FIELD_KINDS), draw(w.types) };
+	type->is_fronted = type->is_headed && vary(100) < 35;
+	type->slab = vary(100) < 25 ? 4 + vary(40) : 0;
 	for (unsigned l = 0; l < type->links; l++) {
 		struct group *group = &w.group[w.groups];
 
@@ -265,6 +270,7 @@ static void write_struct(unsigned t)
 			write_link(type, t, part);
 		else if (part == type->links)
 			fprintf(w.c, "\t%s\n",
+				type->is_fronted  ? "" :
 				type->is_headed ? "struct hdr h;" : count_kinds[type->count].declare);
 		else if (!type->is_headed && type->has_magic)
 			fprintf(w.c, "\tuint32_t magic;\n");
@@ -347,7 +353,8 @@ static const char *count_path(const struct type *type)
 {
 	static char path[64];
 
-	snprintf(path, sizeof(path), "%s%s", type->is_headed ? "h." : "",
+	snprintf(path, sizeof(path), "%s%s",
+		 type->is_headed && !type->is_fronted ? "h." : "",
 		 count_kinds[type->is_headed ? w.header_count : type->count].member);
 	return path;
 }
@@ -359,7 +366,11 @@ static void write_accessors(unsigned t)
 		&count_kinds[type->is_headed ? w.header_count : type->count];
 	char lvalue[128];
 
-	snprintf(lvalue, sizeof(lvalue), "((struct t%u *)p)->%s", t, count_path(type));
+	if (type->is_fronted)
+		snprintf(lvalue, sizeof(lvalue), "((struct hdr *)((char *)p - 16))->%s",
+			 count_path(type));
+	else
+		snprintf(lvalue, sizeof(lvalue), "((struct t%u *)p)->%s", t, count_path(type));
 	fprintf(w.c, "static long get%u(const void *p)\n{\n\treturn ", t);
 	fprintf(w.c, kind->get, lvalue);
 	fprintf(w.c, ";\n}\nstatic void set%u(void *p, long v)\n{\n\t", t);
@@ -381,10 +392,22 @@ static void write_accessors(unsigned t)
 	fprintf(w.c, "};\n");
 }
 
+static void write_tls(void)
+{
+	for (unsigned t = 0; t < w.types; t++)
+		fprintf(w.c, "extern __thread struct t%u *tls%u[4];\n__thread struct t%u *tls%u[4];\n",
+			t, t, t, t);
+	fprintf(w.c, "static void **tls_of(int t)\n{\n\tswitch (t) {\n");
+	for (unsigned t = 0; t < w.types; t++)
+		fprintf(w.c, "\tcase %u:\n\t\treturn (void **)tls%u;\n", t, t);
+	fprintf(w.c, "\t}\n\tabort();\n}\n");
+}
+
 static void write_tables(void)
 {
 	for (unsigned t = 0; t < w.types; t++)
 		write_accessors(t);
+	write_tls();
 	fprintf(w.c, "static const struct type types[] = {\n");
 	for (unsigned t = 0; t < w.types; t++) {
 		const struct type *type = &w.type[t];
@@ -392,14 +415,18 @@ static void write_tables(void)
 
 		fprintf(w.c, "\t{ sizeof(struct t%u), get%u, set%u, fields%u, %u, ", t, t, t, t,
 			type->fields);
-		if (magic)
+		if (magic && type->is_fronted)
+			fprintf(w.c, "(long)offsetof(struct hdr, magic) - 16, 0x7e57ab1e, ");
+		else if (magic)
 			fprintf(w.c, "offsetof(struct t%u, %smagic), %#x, ", t,
 				type->is_headed ? "h." : "",
 				type->is_headed ? 0x7e57ab1e : type->magic);
 		else
 			fprintf(w.c, "NONE, 0, ");
-		fprintf(w.c, "%d, (void **)array%u, (void ***)&table%u },\n",
+		fprintf(w.c, "%d, (void **)array%u, (void ***)&table%u, ",
 			magic && (type->is_headed || type->has_dead_magic), t, t);
+		fprintf(w.c, "%u, %u, (sizeof(struct t%u) + %u + 15) / 16 * 16 },\n",
+			type->is_fronted ? 16 : 0, type->slab, t, type->is_fronted ? 16 : 0);
 	}
 	fprintf(w.c, "};\nstatic const struct group groups[] = {\n");
 	for (unsigned g = 0; g < w.groups; g++) {
@@ -535,12 +562,16 @@ static void write_profile(void)
 	for (unsigned t = 0, first = 1; t < w.types; t++) {
 		const struct type *type = &w.type[t];
 
-		if (type->is_headed)
+		if (type->is_headed && !type->is_fronted)
 			continue;
 		if (first)
 			fprintf(w.yaml, "types:\n");
 		first = 0;
 		fprintf(w.yaml, "- struct: t%u\n", t);
+		if (type->is_fronted) {
+			fprintf(w.yaml, "  header: { offset: -16, struct: hdr }\n");
+			continue;
+		}
 		write_count_rule(type);
 		if (type->has_magic)
 			fprintf(w.yaml, "  magic: { member: magic, live: %#x%s }\n", type->magic,
