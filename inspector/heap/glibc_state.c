@@ -11,7 +11,8 @@
  *  - The main arena lies in initialised data of libc, or of a static executable:
  *    file-backed writable ranges are searched first, anonymous ones where that
  *    gave nothing.  A symbol `main_arena` is one more place to look, with less
- *    demanded of the bins.
+ *    demanded of the bins.  Where that gives nothing either, bins of which few are
+ *    empty are looked for.
  *  - Every other arena lies behind a heap_info at the start of its first heap, at
  *    an address that is a multiple of the largest heap size: 64 MiB, or four huge
  *    pages.  All multiples of 8 MiB in anonymous memory are looked at.
@@ -35,6 +36,7 @@
 #define GOOD_BINS_MIN 119u
 #define GOOD_BINS_MIN_NAMED 64u
 #define EMPTY_BINS_MIN 8u
+#define LINKED_BINS_MIN 8u
 #define BIN_BYTES 16u
 
 /* Distances from malloc_state to bins[]: 2.27 to 2.42, 2.26, 2.43 (no fastbins),
@@ -200,18 +202,35 @@ static bool is_known_bins(const struct ri_glibc *glibc, uint64_t bins)
 	return false;
 }
 
+/* Whether bins[] may begin or go on at `addr`, for which `p` stands: the bin there is empty, and
+ * so are some behind it.  Where few are, as in a heap that has been at work for long
+ * (`is_full`), bins that lead to chunks do as well. */
+static bool may_be_bins(struct ri_glibc *glibc, const uint8_t *p, const uint8_t *end, uint64_t addr,
+			bool is_full)
+{
+	uint64_t word;
+
+	memcpy(&word, p, sizeof(word));
+	if (word == addr - BIN_BYTES)
+		return count_empty(p, end, addr) >= (is_full ? 1 : EMPTY_BINS_MIN);
+	for (unsigned i = 0; is_full && i < LINKED_BINS_MIN; i++)
+		if (look_at_bin(glibc->target->image, addr + i * BIN_BYTES) != BIN_LINKED)
+			return false;
+	return is_full;
+}
+
 /* Searches one range for bins[]; adds what it finds as main arenas. */
-static void search_range(struct ri_glibc *glibc, const struct ri_range *range, unsigned *failures)
+static void search_range(struct ri_glibc *glibc, const struct ri_range *range, bool is_full,
+			 unsigned *failures)
 {
 	uint64_t addr = (range->start + 7) & ~7ull;
 
 	while (addr < range->end && range->end - addr >= BIN_BYTES) {
 		const uint8_t *p = range->bytes + (addr - range->start);
 		const uint8_t *end = range->bytes + (range->end - range->start);
-		uint64_t word, bins;
+		uint64_t bins;
 
-		memcpy(&word, p, sizeof(word));
-		if (word != addr - BIN_BYTES || count_empty(p, end, addr) < EMPTY_BINS_MIN) {
+		if (!may_be_bins(glibc, p, end, addr, is_full)) {
 			addr += 8;
 			continue;
 		}
@@ -229,7 +248,7 @@ static void search_range(struct ri_glibc *glibc, const struct ri_range *range, u
 	}
 }
 
-static void search_main_arenas(struct ri_glibc *glibc, bool is_anonymous)
+static void search_main_arenas(struct ri_glibc *glibc, bool is_anonymous, bool is_full)
 {
 	size_t count;
 	const struct ri_range *ranges = ri_image_ranges(glibc->target->image, &count);
@@ -242,7 +261,7 @@ static void search_main_arenas(struct ri_glibc *glibc, bool is_anonymous)
 		    (range->flags & RI_RANGE_SHARED) ||
 		    !(range->flags & RI_RANGE_ANONYMOUS) == is_anonymous)
 			continue;
-		search_range(glibc, range, &failures);
+		search_range(glibc, range, is_full, &failures);
 	}
 	if (failures > FAILED_SHAPES_MAX)
 		ri_gaps_add(glibc->gaps, RI_GAP_MATTERS, "heap",
@@ -424,13 +443,20 @@ static void follow_rings(struct ri_glibc *glibc)
 	}
 }
 
+static bool has_main_arena(const struct ri_glibc *glibc)
+{
+	return glibc->arenas.count > glibc->heap_arena_count;
+}
+
 void ri_glibc_find_arenas(struct ri_glibc *glibc)
 {
 	find_heap_arenas(glibc);
-	search_main_arenas(glibc, false);
-	if (glibc->arenas.count == glibc->heap_arena_count)
-		search_main_arenas(glibc, true);
+	search_main_arenas(glibc, false, false);
 	try_symbol(glibc);
+	if (!has_main_arena(glibc))
+		search_main_arenas(glibc, false, true);
+	if (!has_main_arena(glibc))
+		search_main_arenas(glibc, true, false);
 	follow_rings(glibc);
 	if (glibc->arenas.count >= ARENAS_MAX)
 		ri_gaps_add(glibc->gaps, RI_GAP_MATTERS, "heap",
