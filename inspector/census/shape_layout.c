@@ -138,21 +138,24 @@ static bool agree(const struct ri_slot *a, const struct ri_slot *b)
 	       (a->pointee == b->pointee || ri_types_are_same(a->pointee, b->pointee));
 }
 
-/* Folds slots[first ..), sorted, to one per offset; certain where `arm_count`
- * arms agree. */
-static void fold_arms(struct ri_shape_builder *b, size_t first, size_t arm_count)
+/* Folds slots[first ..), sorted, to one per offset; certain where all arms agree, and
+ * where a word itself says whether it is one (the pointer of Rust's Option). */
+static void fold_arms(struct ri_shape_builder *b, size_t first, const struct ri_type *type,
+		      uint64_t offset)
 {
 	size_t kept = first;
 
 	for (size_t i = first; i < b->slots.count;) {
 		struct ri_slot *slot = &b->slots.items[i];
-		bool same = !slot->in_union;
+		bool same = !slot->in_union, is_told;
 		size_t n = 1;
 
 		for (; i + n < b->slots.count && slot[n].offset_bytes == slot->offset_bytes; n++)
 			same &= agree(slot, &slot[n]) && !slot[n].in_union;
 		i += n;
-		slot->in_union = !same || n != arm_count;
+		is_told = n == 1 && type->has_discriminant &&
+			  slot->offset_bytes == offset + type->discriminant_bytes;
+		slot->in_union = !same || (n != type->member_count && !is_told);
 		b->slots.items[kept++] = *slot;
 	}
 	b->slots.count = kept;
@@ -186,7 +189,7 @@ static void lay_out_union(struct ri_shape_builder *b, const struct ri_type *type
 	}
 	b->arms--;
 	ri_shape_sort_slots(b, first);
-	fold_arms(b, first, type->member_count);
+	fold_arms(b, first, type, offset);
 	if (!b->arms)
 		promote_classes(b, first);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The standing of inferred types: see standing.h.
+ * The standing of inferred types, and of declared ones whose profile leaves it to the counts who
+ * owns: see standing.h.
  *
  * Who owns their objects is learned from the counts of all of them (learn/).  Where the
  * model explains most, the few others are findings; where it explains hardly any, the
@@ -66,7 +67,7 @@ static void tell_undecided(const struct ri_counted_type *type,
 {
 	if (ri_standing_is_vague(learned))
 		ri_gaps_add(gaps, RI_GAP_MATTERS, "check",
-			    "type '%s', found by its shape: who owns references to %" PRIu64
+			    "type '%s': who owns references to %" PRIu64
 			    " of %" PRIu64 " objects is not told by the counts: one reference "
 			    "too many or too few would not show there",
 			    type->name, learned->undecided, learned->result.objects);
@@ -135,6 +136,36 @@ static bool is_inferred(const struct ri_layout *layout, const struct ri_counted_
 	return ri_convention_is_inferred(&layout->conventions.items[type->convention]);
 }
 
+static bool is_learned(const struct ri_layout *layout, const struct ri_counted_type *type)
+{
+	return layout->conventions.items[type->convention].is_learned;
+}
+
+/* Types whose profile leaves it to the counts who owns: where the counts tell.  Elsewhere the
+ * profile's own rules hold, by which an untyped word is a possible holder. */
+static void wish_learned(const struct ri_layout *layout, const struct ri_ownership_input *input,
+			 uint8_t *wishes)
+{
+	const struct ri_population *population = input->population;
+	uint8_t *looks = ri_calloc(population->type_count + 1, sizeof(*looks));
+	struct ri_ownership *ownership = NULL;
+	bool any = false;
+
+	for (size_t t = 0; t < population->type_count; t++) {
+		if (!is_learned(layout, &population->types[t]))
+			continue;
+		any = true;
+		looks[t] = RI_OWNERSHIP_LOOK;
+	}
+	if (any)
+		ownership = ri_ownership_learn(input, looks);
+	for (size_t i = 0; ownership && i < ownership->types.count; i++)
+		if (ri_standing_decide(&ownership->types.items[i]) == RI_STANDING_SUPPORTED)
+			wishes[ownership->types.items[i].type] = RI_OWNERSHIP_APPLY;
+	ri_ownership_destroy(ownership);
+	free(looks);
+}
+
 struct ri_type_fit *ri_standings_create(const struct ri_layout *layout,
 					const struct ri_ownership_input *input,
 					struct ri_ownership **ret_ownership,
@@ -146,12 +177,13 @@ struct ri_type_fit *ri_standings_create(const struct ri_layout *layout,
 	struct ri_ownership *ownership;
 	bool any = false;
 
+	wish_learned(layout, input, wishes);
 	for (size_t t = 0; t < population->type_count; t++) {
-		if (!is_inferred(layout, &population->types[t]))
-			continue;
-		any = true;
-		wishes[t] = RI_OWNERSHIP_APPLY;
-		fits[t].standing = RI_STANDING_UNDECIDED;
+		if (is_inferred(layout, &population->types[t])) {
+			wishes[t] = RI_OWNERSHIP_APPLY;
+			fits[t].standing = RI_STANDING_UNDECIDED;
+		}
+		any |= wishes[t] != RI_OWNERSHIP_LEAVE;
 	}
 	*ret_ownership = ownership = any ? ri_ownership_learn(input, wishes) : NULL;
 	free(wishes);
@@ -185,7 +217,8 @@ bool *ri_standings_wanted(const struct ri_layout *layout, const struct ri_type_f
 		const struct ri_counted_type *type = &layout->types.items[t];
 
 		wanted[t] = layout->conventions.items[type->convention].is_by_looks ||
-			    (is_inferred(layout, type) && fits[t].standing != RI_STANDING_REFUTED);
+			    ((is_inferred(layout, type) || is_learned(layout, type)) &&
+			     fits[t].standing != RI_STANDING_REFUTED);
 		any |= wanted[t];
 	}
 	if (any)

@@ -41,8 +41,8 @@ bool ri_standing_is_vague(const struct ri_learned_type *type);
 
 /*
  * A new array, an entry per type of the population.  Learns who owns objects of the
- * inferred types, into *ret_ownership (null where there is no such type), and weighs their
- * holders by it.  What was not decided goes to `gaps`, once per type, and so does what the
+ * inferred types, and of those declared with `ownership: learned` whose counts tell it, into
+ * *ret_ownership (null where there is no such type), and weighs their holders by it.  What was not decided goes to `gaps`, once per type, and so does what the
  * counts say against a place's type.
  */
 struct ri_type_fit *ri_standings_create(const struct ri_layout *layout,
@@ -50,8 +50,8 @@ struct ri_type_fit *ri_standings_create(const struct ri_layout *layout,
 					struct ri_ownership **ret_ownership,
 					struct ri_gaps *gaps);
 
-/* A new array, per type of the layout: whether it is inferred and not refuted, or its profile
- * says so, so that objects of it are worth looking for; null if none is. */
+/* A new array, per type of the layout: whether who owns it is learned, and not refuted, or its
+ * profile says so, so that objects of it are worth looking for; null if none is. */
 bool *ri_standings_wanted(const struct ri_layout *layout, const struct ri_type_fit *fits);
 
 struct ri_analysis;

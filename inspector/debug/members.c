@@ -148,6 +148,19 @@ static void add_variants(struct loader *loader, const struct ri_type_node *arms,
 			add_member(loader, arms, &child, dwarf_diename(&child), members);
 }
 
+static void add_discriminant(struct loader *loader, const struct ri_type_node *outer,
+			     Dwarf_Die *die, struct ri_type_node *arms, member_list *members)
+{
+	const char *name = dwarf_diename(die);
+	size_t before = members->count;
+
+	add_member(loader, outer, die, name ? name : DISCRIMINANT_NAME, members);
+	if (members->count == before)
+		return;
+	arms->type.has_discriminant = true;
+	arms->type.discriminant_bytes = members->items[before].offset_bits / 8;
+}
+
 /* The discriminant becomes a member of the struct, the variants the arms of an
  * anonymous union over the whole of it. */
 static void add_variant_part(struct loader *loader, const struct ri_type_node *outer,
@@ -164,11 +177,8 @@ static void add_variant_part(struct loader *loader, const struct ri_type_node *o
 	arms->type.die_offset = dwarf_dieoffset(part);
 	for (bool ok = ri_die_next_child(part, true, &child); ok;
 	     ok = ri_die_next_child(part, false, &child)) {
-		const char *name = dwarf_diename(&child);
-
 		if (dwarf_tag(&child) == DW_TAG_member)
-			add_member(loader, outer, &child, name ? name : DISCRIMINANT_NAME,
-				   members);
+			add_discriminant(loader, outer, &child, arms, members);
 		else if (dwarf_tag(&child) == DW_TAG_variant)
 			add_variants(loader, arms, &child, &arm_list);
 	}

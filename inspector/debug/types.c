@@ -266,6 +266,58 @@ const struct ri_type *ri_types_find_elsewhere(struct ri_types *types, const char
 	return found;
 }
 
+#define ANY_ARGUMENTS "<*>"
+
+bool ri_types_is_generic(const char *name)
+{
+	size_t length = strlen(name), tail = strlen(ANY_ARGUMENTS);
+
+	return length > tail && !strcmp(name + length - tail, ANY_ARGUMENTS);
+}
+
+static bool is_instance(const char *name, const struct wanted *wanted)
+{
+	size_t stem = wanted->length - strlen(ANY_ARGUMENTS), length = strlen(name);
+
+	return length > stem + 2 && name[stem] == '<' && name[length - 1] == '>' &&
+	       !strncmp(name, wanted->name, stem);
+}
+
+/* False where the callback said so. */
+static bool each_of_group(struct ri_types *types, size_t group, const struct wanted *wanted,
+			  bool (*callback)(const struct ri_type *type, void *data), void *data)
+{
+	ri_names_mark_duplicates(&types->names, (uint32_t)group);
+	for (uint32_t i = types->names.groups.items[group].first; i != RI_NAMES_NONE;) {
+		const struct ri_name_entry *entry = &types->names.entries.items[i];
+		const struct ri_type *type;
+
+		i = entry->next;
+		if (!ri_tag_is_struct(entry->tag) || entry->is_duplicate ||
+		    !match_scope(wanted->scope, entry->scope))
+			continue;
+		type = &ri_loader_load(types, entry->module, entry->die)->type;
+		if (type->kind == RI_TYPE_STRUCT && !callback(type, data))
+			return false;
+	}
+	return true;
+}
+
+void ri_types_each_instance(struct ri_types *types, const char *generic,
+			    bool (*callback)(const struct ri_type *type, void *data), void *data)
+{
+	struct wanted wanted;
+
+	parse_wanted(generic, &wanted);
+	/* the loader adds no names */
+	for (size_t i = 0; wanted.length > strlen(ANY_ARGUMENTS) &&
+			   i < types->names.groups.count; i++)
+		if (is_instance(types->names.groups.items[i].name, &wanted) &&
+		    !each_of_group(types, i, &wanted, callback, data))
+			break;
+	free(wanted.scope);
+}
+
 /* `is_wanted[module]`; null: all modules are. */
 static void each_struct(struct ri_types *types, const bool *is_wanted,
 			bool (*callback)(const struct ri_type *type, void *data), void *data)

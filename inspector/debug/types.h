@@ -59,6 +59,8 @@ struct ri_type {
 	uint64_t element_count;   /* ARRAY: all dimensions multiplied; 0: flexible or unknown */
 	const struct ri_member *members; /* STRUCT, UNION: loaded with the type */
 	size_t member_count;
+	bool has_discriminant;   /* UNION of a Rust enumeration: what says which arm it is ... */
+	uint64_t discriminant_bytes; /* ... lies here; a word of an arm there is told by its value */
 };
 
 struct ri_variable {
@@ -110,6 +112,15 @@ void ri_types_each_struct_near(struct ri_types *types, const char *const *names,
 			       size_t name_count,
 			       bool (*callback)(const struct ri_type *type, void *data),
 			       void *data);
+
+/* Whether `name` stands for all instances of a template or generic type: "ns::Inner<*>". */
+bool ri_types_is_generic(const char *name);
+
+/* Calls back for each complete struct and class that is an instance of `generic`
+ * (ri_types_is_generic()), duplicates once, by the order of the DWARF; stops when the callback
+ * returns false.  Outer namespaces may be left out.  Linear in the number of names. */
+void ri_types_each_instance(struct ri_types *types, const char *generic,
+			    bool (*callback)(const struct ri_type *type, void *data), void *data);
 
 /* Calls back for each variable of static storage with a fixed address,
  * thread-local ones left out; once per address.  Stops on false. */

@@ -106,6 +106,14 @@ static void fail_struct(struct ri_binder *binder, const struct ri_name *name, co
 	free(hint);
 }
 
+bool ri_bind_is_in_module(const struct ri_type *type, const char *glob)
+{
+	const char *path = type->module ? type->module->path : NULL;
+	const char *slash = path ? strrchr(path, '/') : NULL;
+
+	return !glob || (path && !fnmatch(glob, slash ? slash + 1 : path, 0));
+}
+
 struct module_search {
 	struct ri_types *types;
 	const char *name, *module;
@@ -125,12 +133,9 @@ static bool has_member(struct ri_types *types, const struct ri_type *type, const
 static bool is_in_module(const struct ri_type *type, void *data)
 {
 	struct module_search *search = data;
-	const char *path = type->module ? type->module->path : NULL;
-	const char *slash = path ? strrchr(path, '/') : NULL;
 
-	if (type->name && path && !strcmp(type->name, search->name) &&
-	    !fnmatch(search->module, slash ? slash + 1 : path, 0) &&
-	    has_member(search->types, type, search->member))
+	if (type->name && !strcmp(type->name, search->name) &&
+	    ri_bind_is_in_module(type, search->module) && has_member(search->types, type, search->member))
 		search->found = type;
 	return !search->found;
 }

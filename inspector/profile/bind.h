@@ -69,6 +69,9 @@ const char *ri_bind_bare_name(const char *name);
 /* Whether a nearest name means anything: the executable's own names are known. */
 bool ri_bind_has_names(const struct ri_binder *binder);
 
+/* Whether the type's module has a base name that matches `glob` (null: any). */
+bool ri_bind_is_in_module(const struct ri_type *type, const char *glob);
+
 /* The stripped struct called `name` (with the member `member` where several
  * differ), in a module that matches the glob `module` unless null.  Null, and
  * recorded unless `may_lack`, where there is none. */

@@ -16,7 +16,6 @@
  * Not followed, and told in the gaps: unions (which arm holds is unknown) and
  * arrays of counted structs (the elements are objects, found by themselves).
  */
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,16 +93,6 @@ static struct memo *memo_of(struct search *search, const struct ri_type *type, b
 
 /* Roots. */
 
-static bool is_in_module(const struct ri_root *root, const struct ri_type *type)
-{
-	const char *path = type->module ? type->module->path : NULL;
-	const char *slash = path ? strrchr(path, '/') : NULL;
-
-	if (!root->module)
-		return true;
-	return path && !fnmatch(root->module, slash ? slash + 1 : path, 0);
-}
-
 /* Equal for a struct and each root that it may be (`type` stripped). */
 static uint64_t root_hash(const struct ri_type *type)
 {
@@ -152,7 +141,7 @@ static uint32_t find_root(const struct search *search, const struct ri_type *typ
 
 		if (root->type && (root->type == type ||
 				   (ri_bind_is_same(search->binder, root->type, type) &&
-				    is_in_module(root, type)))) {
+				    ri_bind_is_in_module(type, root->module)))) {
 			found = next - 1;
 			if (root->is_user)
 				break;

@@ -12,6 +12,8 @@
 
 #include "profile/bind.h"
 
+#define INSTANCES_MAX 4096 /* of one generic type */
+
 /* One type while it is being bound. */
 struct typing {
 	const struct ri_profile_type *from;
@@ -358,6 +360,7 @@ static void bind_rest(struct ri_binder *binder, const struct typing *typing)
 	to->is_exact |= from->is_exact;
 	to->is_by_looks |= from->is_by_looks;
 	to->is_pointer_possible |= from->pointers == RI_POINTERS_POSSIBLE;
+	to->is_learned |= from->ownership == RI_OWNERSHIP_LEARNED;
 	if (from->poison.count) {
 		to->poison = ri_bind_u64s(binder, &from->poison);
 		to->poison_count = from->poison.count;
@@ -457,12 +460,14 @@ static bool is_overridden(const struct ri_binder *binder, const struct ri_root *
 static void name_root(struct ri_binder *binder, const struct typing *typing, struct ri_root *root)
 {
 	const struct ri_profile_type *from = typing->from;
+	bool is_generic = from->type.text && ri_types_is_generic(from->type.text);
 
 	root->type = typing->type;
 	root->is_user = binder->is_user;
 	root->is_header = from->is_header;
 	root->counted_type = RI_LAYOUT_NONE;
-	root->name = ri_bind_text(binder, from->type.text ? ri_bind_bare_name(from->type.text) :
+	root->name = ri_bind_text(binder, is_generic ? typing->type->name :
+					  from->type.text ? ri_bind_bare_name(from->type.text) :
 							    from->label.text);
 	root->label = from->label.text ? ri_bind_text(binder, from->label.text) : root->name;
 	root->module = ri_bind_text(binder, from->module.text);
@@ -514,14 +519,16 @@ static bool find_type(struct ri_binder *binder, struct typing *typing)
 	return typing->type || from->size_bytes;
 }
 
-static void bind_type(struct ri_binder *binder, const struct ri_profile_type *from)
+/* `instance`: of the generic type that the entry names; null: the entry names one struct. */
+static void bind_type(struct ri_binder *binder, const struct ri_profile_type *from,
+		      const struct ri_type *instance)
 {
 	struct ri_convention convention = { 0 };
-	struct typing typing = { .from = from, .to = &convention };
+	struct typing typing = { .from = from, .type = instance, .to = &convention };
 	struct ri_root root = { 0 };
 	const struct ri_root *header;
 
-	if (!find_type(binder, &typing))
+	if (!instance && !find_type(binder, &typing))
 		return;
 	name_root(binder, &typing, &root);
 	if (is_overridden(binder, &root))
@@ -557,8 +564,43 @@ static void bind_type(struct ri_binder *binder, const struct ri_profile_type *fr
 	binder->end_root = binder->bound->roots.count;
 }
 
+struct instances {
+	struct ri_binder *binder;
+	const struct ri_profile_type *from;
+	size_t count;
+};
+
+static bool bind_instance(const struct ri_type *type, void *data)
+{
+	struct instances *instances = data;
+
+	if (ri_bind_is_in_module(type, instances->from->module.text))
+		bind_type(instances->binder, instances->from, type);
+	return ++instances->count < INSTANCES_MAX;
+}
+
+/* Where there are none, an entry of a profile that the user named is wrong. */
+static void bind_instances(struct ri_binder *binder, const struct ri_profile_type *from)
+{
+	struct instances instances = { .binder = binder, .from = from };
+
+	if (binder->types)
+		ri_types_each_instance(binder->types, from->type.text, bind_instance, &instances);
+	if (!instances.count && binder->is_user)
+		ri_bind_fail(binder, &from->type.mark, "no instance of '%s'", from->type.text);
+	if (instances.count == INSTANCES_MAX)
+		ri_bind_fail(binder, &from->type.mark, "more than %d instances of '%s'",
+			     INSTANCES_MAX, from->type.text);
+}
+
 void ri_bind_types(struct ri_binder *binder)
 {
-	for (size_t i = 0; i < binder->profile->types.count; i++)
-		bind_type(binder, &binder->profile->types.items[i]);
+	for (size_t i = 0; i < binder->profile->types.count; i++) {
+		const struct ri_profile_type *from = &binder->profile->types.items[i];
+
+		if (from->type.text && ri_types_is_generic(from->type.text))
+			bind_instances(binder, from);
+		else
+			bind_type(binder, from, NULL);
+	}
 }

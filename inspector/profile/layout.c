@@ -38,19 +38,41 @@ static void enter(struct ri_binder *binder, const struct applied *applied)
 	binder->end_root = applied->end_root;
 }
 
+static bool is_found(const struct ri_type *type, void *data)
+{
+	*(bool *)data = true;
+	return !type;
+}
+
+static bool has_struct(struct ri_binder *binder, const struct ri_name *name, bool may_lack)
+{
+	bool found = false;
+
+	if (!ri_types_is_generic(name->text))
+		return ri_bind_struct(binder, name, NULL, NULL, may_lack);
+	if (binder->types)
+		ri_types_each_instance(binder->types, name->text, is_found, &found);
+	if (!found && !may_lack)
+		ri_bind_fail(binder, &name->mark, "no instance of '%s'", name->text);
+	return found;
+}
+
 /* Whether the profile applies to this target.  One that the user named says so
  * when it does not. */
 static bool is_in_force(struct ri_binder *binder)
 {
 	const struct ri_profile *profile = binder->profile;
+	const ri_name_list *all = &profile->requires_types, *any = &profile->requires_any;
+	bool has_any = !any->count;
 
 	if (profile->is_always)
 		return true;
-	for (size_t i = 0; i < profile->requires_types.count; i++)
-		if (!ri_bind_struct(binder, &profile->requires_types.items[i], NULL, NULL,
-				    !binder->is_user))
+	for (size_t i = 0; i < all->count; i++)
+		if (!has_struct(binder, &all->items[i], !binder->is_user))
 			return false;
-	return binder->is_user || profile->requires_types.count;
+	for (size_t i = 0; i < any->count && !has_any; i++)
+		has_any = has_struct(binder, &any->items[i], !binder->is_user || i + 1 < any->count);
+	return has_any && (binder->is_user || all->count || any->count);
 }
 
 static void tell_ledger(struct ri_binder *binder)

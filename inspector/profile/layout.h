@@ -152,6 +152,7 @@ struct ri_convention {
 	bool is_exact;           /* in memory, only pointers to its address are references */
 	bool is_by_looks;        /* objects are recognised by what they look like: census/recognise.h */
 	bool is_pointer_possible; /* an undeclared pointer to it is a possible holder */
+	bool is_learned;         /* the counts tell what undeclared holders own, as far as they do */
 	struct ri_mark mark;
 };
 

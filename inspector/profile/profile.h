@@ -189,6 +189,7 @@ struct ri_profile_type {
 	bool is_exact;           /* only pointers to its address are references */
 	bool is_by_looks;        /* objects that no typed pointer leads to are looked for */
 	enum { RI_POINTERS_OWN, RI_POINTERS_POSSIBLE } pointers; /* to it, where undeclared */
+	enum { RI_OWNERSHIP_DECLARED, RI_OWNERSHIP_LEARNED } ownership;
 	struct ri_mark mark;
 };
 
@@ -223,6 +224,7 @@ struct ri_profile {
 	const char *file;        /* as in the marks */
 	struct ri_name name, about;
 	ri_name_list requires_types; /* built-in profiles apply where all of these occur ... */
+	ri_name_list requires_any;   /* ... and one of these */
 	bool is_always;          /* ... or always (it needs no DWARF) */
 	RI_VEC(struct ri_profile_type) types;
 	RI_VEC(struct ri_profile_group) groups;

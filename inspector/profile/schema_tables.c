@@ -330,6 +330,7 @@ static bool is_no_header(const void *item)
 #define MAX_STRUCT_BYTES (1u << 30)
 
 static const char *const pointers_choices[] = { "own", "possible", NULL };
+static const char *const ownership_choices[] = { "declared", "learned", NULL };
 
 #define TYPE_KEYS                                                                                  \
 	KEY("struct", TEXT, struct ri_profile_type, type),                                         \
@@ -347,6 +348,8 @@ static const char *const pointers_choices[] = { "own", "possible", NULL };
 		KEY("by-looks", BOOL, struct ri_profile_type, is_by_looks),                        \
 		KEY("pointers", CHOICE, struct ri_profile_type, pointers,                          \
 		    .choices = pointers_choices),                                                  \
+		KEY("ownership", CHOICE, struct ri_profile_type, ownership,                        \
+		    .choices = ownership_choices),                                                 \
 		PART("payload", payload_schema),                                                   \
 		CONDITION("not-leak", struct ri_profile_type, not_leak),                           \
 		CONDITION("ignore", struct ri_profile_type, ignore),                               \
@@ -582,6 +585,7 @@ static const struct ri_schema_key profile_keys[] = {
 	KEY("name", TEXT, struct ri_profile, name),
 	KEY("about", TEXT, struct ri_profile, about),
 	KEY("requires", TEXTS, struct ri_profile, requires_types),
+	KEY("requires-any", TEXTS, struct ri_profile, requires_any),
 	KEY("always", BOOL, struct ri_profile, is_always),
 	SECTIONS("headers", struct ri_profile, types, header_schema, .is_mine = is_header),
 	SECTIONS("types", struct ri_profile, types, type_schema, .is_mine = is_no_header),
