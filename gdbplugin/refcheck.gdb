@@ -126,7 +126,7 @@ document refcheck
 Audit reference counts and intrusive lists in the current core or process.
 Usage: refcheck [COMMAND] [ARGUMENT...]
 COMMAND is one of refinspect's: check (the default), types, inferred, objects, show,
-groups, group, holders, why, leaks, cycles, ownership, coverage, profile, help.
+groups, group, find, holders, why, leaks, cycles, ownership, coverage, profile, help.
 Sets $refcheck_status (0 clean, 1 findings, 2 unusable, 3 could not check) and
 $ref1, $ref2, ...: pointers to the objects that were shown.
 `refcheck help COMMAND' explains one.
@@ -168,6 +168,7 @@ if $_gdb_major >= 0xa && $_isvoid ($refcheck_is_loaded)
   alias refcheck show = refcheck run show
   alias refcheck groups = refcheck run groups
   alias refcheck group = refcheck run group
+  alias refcheck find = refcheck run find
   alias refcheck holders = refcheck run holders
   alias refcheck leaks = refcheck run leaks
   alias refcheck cycles = refcheck run cycles
