@@ -2,7 +2,7 @@
 /*
  * For the unit tests that need a program with types: compiles a source text with debug
  * information, runs it until it prints READY, and analyses the live process under a
- * profile text.
+ * profile text; null: under none, so that types and groups are inferred.
  */
 #ifndef TESTS_UNIT_WHOLE_PROGRAM_H
 #define TESTS_UNIT_WHOLE_PROGRAM_H
@@ -86,7 +86,8 @@ static inline void whole_program_open(struct whole_program *p, const char *sourc
 	strcpy(p->directory, "/tmp/refinspect-program-XXXXXX");
 	assert_non_null(mkdtemp(p->directory));
 	whole_program_write(p, "program.c", source);
-	whole_program_write(p, "program.yaml", profile);
+	if (profile)
+		whole_program_write(p, "program.yaml", profile);
 	command = ri_format("cc -O0 -g -D_GNU_SOURCE -o %s/program %s/program.c", p->directory,
 			    p->directory);
 	assert_int_equal(system(command), 0);
@@ -94,7 +95,7 @@ static inline void whole_program_open(struct whole_program *p, const char *sourc
 	whole_program_start(p, argument);
 	profiles[0] = path = whole_program_path(p, "program.yaml");
 	options.pid = p->pid;
-	options.profile_paths = profiles;
+	options.profile_paths = profile ? profiles : NULL;
 	options.thread_count = 1;
 	error = ri_analysis_create(&options, &p->analysis);
 	if (error)
