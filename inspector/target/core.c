@@ -303,7 +303,7 @@ static void read_load(struct ri_core *core, const Elf64_Phdr *phdr)
 		return;
 	}
 	if (file_size > phdr->p_memsz) {
-		ri_gaps_add(core->gaps, RI_GAP_TOLD, STAGE,
+		ri_gaps_add(core->gaps, RI_GAP_MATTERS, STAGE,
 			    "a segment has more bytes in the file than in memory");
 		file_size = phdr->p_memsz;
 	}

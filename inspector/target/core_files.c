@@ -109,7 +109,7 @@ static void arrange_files(struct ri_core *core)
 	struct ri_mapping **by_path;
 
 	if (ri_mappings_arrange(core->notes.files.items, &core->notes.files.count))
-		ri_gaps_add(core->gaps, RI_GAP_TOLD, STAGE,
+		ri_gaps_add(core->gaps, RI_GAP_MATTERS, STAGE,
 			    "mapped files overlap in the core's notes (NT_FILE)");
 	count = core->notes.files.count;
 	if (!count)

@@ -70,7 +70,7 @@ static void read_vector(struct ri_core_notes *notes, const struct note *note)
 	struct ri_thread *thread;
 
 	if (!notes->threads.count || !note->desc_size || note->desc_size > VECTOR_MAX_BYTES) {
-		ri_gaps_add(notes->gaps, RI_GAP_TOLD, STAGE,
+		ri_gaps_add(notes->gaps, RI_GAP_MATTERS, STAGE,
 			    "a note with vector registers is damaged or belongs to no thread");
 		return;
 	}
