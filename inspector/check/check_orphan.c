@@ -17,6 +17,7 @@
 #include "check/cause.h"
 #include "check/flux.h"
 #include "check/membership.h"
+#include "profile/infer_groups.h"
 
 static uint32_t first_of(const struct ri_population *population, uint32_t object)
 {
@@ -358,7 +359,14 @@ static bool is_dead_by_guess(const struct ri_analysis *analysis, uint32_t object
 		       RI_OBJECT_COUNT_DEAD;
 }
 
-/* Why the group is dead, or null. */
+static bool is_inferred_group(const struct ri_analysis *analysis, const struct ri_group *group)
+{
+	return group->rule != RI_NONE &&
+	       ri_group_is_inferred(&analysis->layout->groups.items[group->rule]);
+}
+
+/* Why the group is dead, or null.  What hangs on an object that leaked, the leak tells; that it
+ * should not have been listed there only a declared rule knows. */
 static const char *death_of_group(const struct ri_analysis *analysis, const struct ri_group *group,
 				  bool *ret_is_reach)
 {
@@ -376,7 +384,8 @@ static const char *death_of_group(const struct ri_analysis *analysis, const stru
 		return NULL;
 	if (analysis->population->objects[group->object].state & RI_OBJECT_DEAD_BITS)
 		return "the object that contains its head is dead";
-	if (cause == RI_CAUSE_NONE && ri_object_is_unreachable(analysis, group->object)) {
+	if (cause == RI_CAUSE_NONE && ri_object_is_unreachable(analysis, group->object) &&
+	    !is_inferred_group(analysis, group)) {
 		*ret_is_reach = true;
 		return "the object that contains its head is unreachable";
 	}
