@@ -19,6 +19,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "census/address_map.h"
 #include "check/cause.h"
 #include "check/flux.h"
 #include "check/leak.h"
@@ -146,6 +147,32 @@ static void consider_flux(struct ri_finding *finding, const struct ri_analysis *
 					 finding->object);
 }
 
+/* Where the counts of most objects do not tell who owns, they hardly tell who borrows. */
+static void rest_on_borrowers(struct ri_finding *finding, const struct ri_analysis *analysis,
+			      uint64_t words)
+{
+	if (finding->status != RI_FINDING_SURE || (uint64_t)finding->stored > words ||
+	    ri_object_standing(analysis, finding->object) != RI_STANDING_SUPPORTED ||
+	    !analysis->fits[analysis->population->objects[finding->object].type].is_vague)
+		return;
+	finding->status = RI_FINDING_UNCHECKED;
+	ri_finding_explain(finding, "could not check: enough words point at it, and the counts of "
+				    "its type do not tell which of them own");
+}
+
+/* Where more counts would be right if all of them started elsewhere, it is not known that this
+ * one is wrong. */
+static void rest_on_convention(struct ri_finding *finding, const struct ri_analysis *analysis)
+{
+	if (finding->status != RI_FINDING_SURE ||
+	    ri_object_standing(analysis, finding->object) != RI_STANDING_SUPPORTED ||
+	    !analysis->ownership->ranges[finding->object].is_otherwise)
+		return;
+	finding->status = RI_FINDING_UNCHECKED;
+	ri_finding_explain(finding, "could not check: if all counts of its type started one higher "
+				    "or lower, this one and more others would be right");
+}
+
 static void report_surplus(struct ri_finding *finding, const struct ri_analysis *analysis,
 			   const struct ri_flux *flux, const struct ri_absence *absence,
 			   const struct ri_bound_query *bound, int64_t lost_memberships)
@@ -189,11 +216,95 @@ static void report_surplus(struct ri_finding *finding, const struct ri_analysis 
 				   "could not check: a chain that owns its members is damaged, and "
 				   "the object may be in the part that was not walked");
 	}
+	rest_on_borrowers(finding, analysis, bound->words);
+	if ((uint64_t)finding->stored <= bound->words + 1)
+		rest_on_convention(finding, analysis);
 	ri_finding_rest_on_absence(finding, analysis, absence);
 	ri_finding_rest_on_registers(finding, absence, (uint64_t)surplus);
 	ri_finding_rest_on_liveness(finding, analysis);
 	consider_flux(finding, analysis, flux, surplus);
 	ri_finding_explain(finding, "holders 0x%" PRIx64, finding->addr);
+}
+
+#define CLASS_EDGES_MIN 5 /* so many holders of a class to objects tell that it is one of such */
+
+/* Holders per class and type of the object that they lead to, where wanted[type]. */
+struct class_tally {
+	const struct ri_analysis *analysis;
+	struct ri_address_map edges;
+};
+
+/* Not 0, which the map does not hold. */
+static uint64_t tally_key(const struct class_tally *tally, const struct ri_edge *edge)
+{
+	uint64_t type = tally->analysis->population->objects[edge->target].type;
+
+	return type << 32 | ((uint64_t)edge->class_index + 1);
+}
+
+static void tally_classes(struct class_tally *tally, const bool *wanted)
+{
+	const struct ri_holders *holders = tally->analysis->holders;
+
+	for (uint64_t e = 0; e < holders->edge_count; e++) {
+		const struct ri_edge *edge = &holders->edges[e];
+		uint32_t before;
+
+		if (edge->target >= holders->object_count ||
+		    !wanted[tally->analysis->population->objects[edge->target].type])
+			continue;
+		before = ri_address_map_find(&tally->edges, tally_key(tally, edge));
+		ri_address_map_set(&tally->edges, tally_key(tally, edge),
+				   before == RI_NONE ? 1 : before + 1);
+	}
+}
+
+static bool is_held_as_object(const struct class_tally *tally, uint32_t object)
+{
+	const struct ri_holders *holders = tally->analysis->holders;
+
+	for (uint64_t at = holders->in_first[object]; at < holders->in_first[object + 1]; at++) {
+		const struct ri_edge *edge = &holders->edges[holders->in_edges[at]];
+
+		if (ri_address_map_find(&tally->edges, tally_key(tally, edge)) >= CLASS_EDGES_MIN)
+			return true;
+	}
+	return false;
+}
+
+static bool is_looks_alone(const struct ri_analysis *analysis, const struct ri_finding *finding)
+{
+	return finding->status == RI_FINDING_SURE && !finding->certain && finding->possible &&
+	       analysis->population->objects[finding->object].found == RI_FOUND_CONTENT;
+}
+
+/* What is known by its content alone, and held by nothing certain nor by a place that leads to
+ * other objects, may be something else of the same size, such as a buffer. */
+static void doubt_looks(struct ri_findings *findings, size_t first,
+			const struct ri_analysis *analysis)
+{
+	const struct ri_population *population = analysis->population;
+	bool *wanted = ri_calloc(population->type_count + 1, sizeof(*wanted)), any = false;
+	struct class_tally tally = { .analysis = analysis };
+
+	for (size_t i = first; i < findings->count; i++)
+		if (is_looks_alone(analysis, &findings->items[i]))
+			any = wanted[population->objects[findings->items[i].object].type] = true;
+	if (any)
+		tally_classes(&tally, wanted);
+	for (size_t i = first; any && i < findings->count; i++) {
+		struct ri_finding *finding = &findings->items[i];
+
+		if (!is_looks_alone(analysis, finding) ||
+		    is_held_as_object(&tally, finding->object))
+			continue;
+		finding->status = RI_FINDING_UNCHECKED;
+		ri_finding_explain(finding, "could not check: it is known by the size and content "
+					    "of its block alone, and nothing that points at it "
+					    "tells its type");
+	}
+	ri_address_map_deinit(&tally.edges);
+	free(wanted);
 }
 
 static void run_surplus(const struct ri_check *check, const struct ri_analysis *analysis,
@@ -206,6 +317,7 @@ static void run_surplus(const struct ri_check *check, const struct ri_analysis *
 	struct ri_bound_query *queries;
 	bool *lossy = find_lossy_rules(analysis);
 	struct ri_flux *flux = ri_flux_create(analysis);
+	size_t first = findings->count;
 
 	for (uint32_t o = 0; o < population->object_count; o++) {
 		int64_t residual = ri_object_residual(analysis, o);
@@ -223,6 +335,7 @@ static void run_surplus(const struct ri_check *check, const struct ri_analysis *
 		report_surplus(ri_finding_of_object(findings, check, analysis, suspects.items[i]),
 			       analysis, flux, &absence, &queries[i],
 			       count_lost_memberships(analysis, lossy, suspects.items[i]));
+	doubt_looks(findings, first, analysis);
 	ri_flux_destroy(flux);
 	free(lossy);
 	free(queries);
@@ -305,6 +418,7 @@ static void run_deficit(const struct ri_check *check, const struct ri_analysis *
 		ri_finding_explain(finding, "it will be freed while it is still held");
 		rest_on_untyped(finding, analysis, residual);
 		rest_on_start(finding, analysis, residual);
+		rest_on_convention(finding, analysis);
 		ri_finding_imply_states(finding, analysis, o);
 		ri_finding_rest_on_liveness(finding, analysis);
 		consider_flux(finding, analysis, flux, residual);

@@ -195,6 +195,7 @@ struct ri_type_fit *ri_standings_create(const struct ri_layout *layout,
 		fit->fitting = type->result.explained;
 		fit->above = type->surplus;
 		fit->below = type->deficit;
+		fit->is_vague = ri_standing_is_vague(type);
 		fit->standing = ri_standing_decide(type);
 		if (fit->standing != RI_STANDING_SUPPORTED)
 			tell(&population->types[type->type], fit, gaps);

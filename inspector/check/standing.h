@@ -29,6 +29,7 @@ struct ri_type_fit {
 	uint64_t above, below;   /* counts above and below whatever their holders may be worth */
 	uint64_t negative;       /* impossible counts below zero */
 	uint64_t zeros;          /* objects in use whose count is 0 */
+	bool is_vague;           /* see ri_standing_is_vague() */
 	enum ri_standing standing;
 };
 

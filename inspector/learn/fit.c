@@ -367,7 +367,7 @@ static size_t *index_changes(struct ri_fit_state *fit)
 static struct ri_fit_range range_of(const struct ri_fit_state *fit, const struct ri_fit_row *row,
 				    const size_t *first, int64_t *sums)
 {
-	struct ri_fit_range range = { 0, (int64_t)row->slack, false };
+	struct ri_fit_range range = { .high = (int64_t)row->slack };
 	int64_t mixed = 0, open = 0;
 
 	for (uint32_t i = 0; i < row->entry_count; i++) {

@@ -65,6 +65,8 @@ struct ri_fit_class {
 struct ri_fit_range {
 	int64_t low, high;
 	bool is_explained;       /* by the best model */
+	bool is_otherwise;       /* of an object: it is not, and would be if all counts of the type
+				  * were one more or one less, as more others would */
 };
 
 struct ri_fit_result {

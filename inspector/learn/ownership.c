@@ -435,6 +435,43 @@ static int8_t find_bias(const struct pupil *pupil)
 	return other * 20 >= objects * 17 ? -1 : 0;
 }
 
+/* Whether the row counts just what its holders are worth, rather than something in a range. */
+static bool is_told(const struct pupil *pupil, uint32_t r)
+{
+	return !verdict_of_row(pupil, r) && pupil->ranges[r].low == pupil->ranges[r].high;
+}
+
+/* Whether the i-th object counts what it has to if the type's counts are as `other` has them, and
+ * not as they stand.  One that nothing owns is left out: that a hidden reference keeps it can
+ * be said of whatever leaked. */
+static bool is_gained(const struct pupil *pupil, const struct pupil *other, size_t i)
+{
+	uint32_t r = pupil->rows.row_of.items[i];
+
+	return verdict_of_row(pupil, r) && pupil->ranges[r].high > 0 &&
+	       is_told(other, other->rows.row_of.items[i]);
+}
+
+/* Where counts that start elsewhere would explain more objects, those are marked. */
+static void weigh_against_bias(struct ri_ownership *ownership, const struct pupil *pupil,
+			       int64_t bias)
+{
+	struct pupil other = { .input = pupil->input, .objects = pupil->objects,
+			       .object_count = pupil->object_count, .bias = bias };
+	size_t gained = 0, lost = 0;
+
+	fit_with_splits(&other);
+	for (size_t i = 0; i < pupil->object_count; i++) {
+		gained += is_gained(pupil, &other, i);
+		lost += is_told(pupil, pupil->rows.row_of.items[i]) &&
+			!is_told(&other, other.rows.row_of.items[i]);
+	}
+	for (size_t i = 0; gained > lost && i < pupil->object_count; i++)
+		ownership->ranges[pupil->objects[i]].is_otherwise |= is_gained(pupil, &other, i);
+	drop_fit(&other);
+	ri_vec_deinit(&other.splits);
+}
+
 static int by_number(const void *a, const void *b)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
@@ -478,6 +515,9 @@ static void learn_type(struct ri_ownership *ownership, const struct ri_ownership
 		if (wish == RI_OWNERSHIP_APPLY)
 			apply_to_object(&pupil, type.state, i, range);
 	}
+	for (int64_t bias = -1; wish == RI_OWNERSHIP_APPLY && bias <= 1; bias += 2)
+		if (object_count >= BIAS_OBJECTS_MIN && type.surplus + type.deficit)
+			weigh_against_bias(ownership, &pupil, bias);
 	keep_classes(ownership, &pupil, &type);
 	keep_owning(ownership, &type);
 	*ri_push(&ownership->types) = type;
