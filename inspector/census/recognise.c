@@ -43,6 +43,7 @@
 #define CONSTANT_NATS 5.0
 #define CONSTANT_MISSED_NATS (-8.0)
 #define CONSTANT_SEEDS_MIN 8
+#define POINTERS_MIN 8         /* at one word, that deny that it may be a number */
 #define SMOOTHING 0.5
 #define KINDS_EXPECTED 8       /* at one word */
 #define DRAWN_TO_BACKGROUND 4.0 /* objects that look like the background, added to the seeds */
@@ -67,6 +68,7 @@ struct portrait {
 	/* per word: the value of the first, and how many have it */
 	uint64_t value[WORDS_MAX];
 	uint32_t same[WORDS_MAX];
+	uint32_t pointers[WORDS_MAX], numbers[WORDS_MAX]; /* per word: how many are */
 };
 
 /* The used blocks of one size, and the portraits of what may lie in them:
@@ -106,13 +108,17 @@ static void sample(struct gallery *g, struct portrait *portrait, uint64_t start)
 {
 	for (uint32_t w = 0; w < portrait->word_count; w++) {
 		uint64_t value;
+		uint32_t kind;
 
 		if (!ri_image_read_u64(g->input->image, start + 8ull * w, &value))
 			value = 0;
 		if (!portrait->sampled)
 			portrait->value[w] = value;
 		portrait->same[w] += value == portrait->value[w];
-		ri_kind_counts_add(&g->counts, portrait->owner, w, ri_word_kind(g->input, value));
+		kind = ri_word_kind(g->input, value);
+		portrait->pointers[w] += ri_kind_is_pointer(kind);
+		portrait->numbers[w] += ri_kind_is_number(kind);
+		ri_kind_counts_add(&g->counts, portrait->owner, w, kind);
 	}
 	portrait->sampled++;
 }
@@ -397,6 +403,16 @@ static bool is_constant(const struct portrait *portrait, uint32_t w)
 	       portrait->same[w] * 100ull >= portrait->sampled * 97ull;
 }
 
+/* Whether a number stands where all objects that are known have pointers or null. */
+static bool is_denied(const struct portrait *portrait, const struct candidate *c)
+{
+	for (uint32_t w = 0; w < portrait->word_count && w < c->word_count; w++)
+		if (ri_kind_is_number(c->kind[w]) && !portrait->numbers[w] &&
+		    portrait->pointers[w] >= POINTERS_MIN)
+			return true;
+	return false;
+}
+
 /* How much more often the kind stands at word `w` in the portrait than in the background, as
  * nats.  The portrait's own frequencies are drawn towards the background's: a kind that none of
  * a few objects had says little. */
@@ -464,7 +480,7 @@ static const struct portrait *recognise_filler(const struct gallery *g, const st
 	if (filling_score(g, c) < (is_small ? SMALL_SCORE_MIN : SCORE_MIN))
 		return NULL;
 	filler = &g->portraits.items[c->background->filler];
-	return is_wanted(g, filler) && ri_looks_alive(g->input, filler->type,
+	return is_wanted(g, filler) && !is_denied(filler, c) && ri_looks_alive(g->input, filler->type,
 						      c->block->addr + filler->front_bytes, NULL)
 		       ? filler : NULL;
 }
@@ -489,6 +505,8 @@ static const struct portrait *recognise(const struct gallery *g, const struct ca
 			&g->portraits.items[g->candidates.items[c->background->first + i]];
 		double score;
 
+		if (is_denied(portrait, c))
+			continue;
 		if (portrait->type != RI_NONE &&
 		    !ri_looks_alive(g->input, portrait->type,
 				    c->block->addr + portrait->front_bytes, NULL))

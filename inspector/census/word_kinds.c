@@ -93,6 +93,16 @@ uint32_t ri_word_kind(const struct ri_recognise_input *input, uint64_t value)
 	return make_kind(KIND_DATA, 0);
 }
 
+bool ri_kind_is_pointer(uint32_t kind)
+{
+	return kind >> KIND_SHIFT >= KIND_OBJECT;
+}
+
+bool ri_kind_is_number(uint32_t kind)
+{
+	return kind >> KIND_SHIFT == KIND_NUMBER;
+}
+
 static uint64_t make_key(uint32_t owner, uint32_t word, uint32_t kind)
 {
 	return (uint64_t)owner << 36 | (uint64_t)(word & 0xfff) << 24 | kind;

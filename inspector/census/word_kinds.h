@@ -16,6 +16,10 @@
 /* A kind: null, a pointer by what it leads to, or a number by the size of its halves. */
 uint32_t ri_word_kind(const struct ri_recognise_input *input, uint64_t value);
 
+/* Whether words of the kind lead to memory; whether they are numbers (null is neither). */
+bool ri_kind_is_pointer(uint32_t kind);
+bool ri_kind_is_number(uint32_t kind);
+
 /*
  * How often which kind stands at which word of which owner (an owner is any number below
  * 2^24), in a map that is of no other use.
